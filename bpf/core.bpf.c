@@ -26,7 +26,7 @@ int core_sock_release(struct bpf_sock *ctx)
 	row = k->row;
 	if (cfg_sock_hash)
 		bpf_map_delete_elem(&sk_rows_hash, &key);
-	if (!row)
+	if (!row || row == MAP_ROW_NONE)
 		return 1;
 	s = socket_row(row);
 	if (!s)
@@ -77,8 +77,46 @@ int BPF_PROG(core_process_exit, struct task_struct *task)
 SEC("?tp_btf/sched_process_exec")
 int BPF_PROG(core_process_exec, struct task_struct *task)
 {
-	__u32 tgid = task->tgid;
+	__u32 tid = task->pid, tgid = task->tgid;
+	struct map_thread *t;
 
 	bpf_map_delete_elem(&tgid_slot, &tgid);
+	if (cfg_task_hash)
+		t = bpf_map_lookup_elem(&threads_hash, &tid);
+	else
+		t = bpf_task_storage_get(&threads, task, 0, 0);
+	if (t)
+		t->generation = 0;
+	return 0;
+}
+
+/* Which process holds which UDP socket, in all network namespaces, and how much waits in it. The socket is not trusted
+ * enough here for its storage: user space finds its row by cookie or address. Needs bpf_sock_from_file (5.11). */
+SEC("?iter/task_file")
+int core_owners(struct bpf_iter__task_file *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct file *file = ctx->file;
+	struct map_owner o = {};
+	struct socket *sock;
+	struct sock *sk;
+
+	if (!task || !file)
+		return 0;
+	sock = bpf_sock_from_file(file);
+	if (!sock)
+		return 0;
+	sk = sock->sk;
+	if (!sk || sk->sk_protocol != IPPROTO_UDP)
+		return 0;
+	o.family = sk->__sk_common.skc_family;
+	if (o.family != AF_INET && o.family != AF_INET6)
+		return 0;
+	o.cookie = sk->__sk_common.skc_cookie.counter;
+	o.address = pointer_number(SCRATCH_RELEASE, sk);
+	o.tgid = task->tgid;
+	o.port = sk->__sk_common.skc_num;
+	o.queued_bytes = sk->sk_backlog.rmem_alloc.counter;
+	bpf_seq_write(ctx->meta->seq, &o, sizeof(o));
 	return 0;
 }

@@ -6,6 +6,7 @@
 
 #include <linux/types.h>
 #include <linux/bpf.h>
+#include <linux/ptrace.h>
 #include <stdbool.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
@@ -29,6 +30,7 @@ struct sk_buff_head { __u32 qlen; } CORE;
 struct sock_common {
 	unsigned short skc_family;
 	__u16 skc_num;
+	struct { __s64 counter; } skc_cookie;	/* 0 until somebody asked for it */
 } CORE;
 struct sock {
 	struct sock_common __sk_common;
@@ -40,7 +42,7 @@ struct sock {
 } CORE;
 struct udp_sock { struct sk_buff_head reader_queue; } CORE;
 struct sk_buff {
-	__u32 len;
+	__u32 len, truesize;
 	struct { atomic_t refs; } users;
 } CORE;
 
@@ -61,6 +63,7 @@ struct task_struct {
 struct task_struct___old { volatile long state; } CORE;	/* before 5.14 */
 
 struct file;
+struct socket { struct sock *sk; } CORE;
 struct seq_file;
 struct bpf_iter_meta { struct seq_file *seq; __u64 session_id, seq_num; } CORE;
 struct bpf_iter__task_file {

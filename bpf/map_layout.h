@@ -74,7 +74,7 @@ struct map_socket {
 	__u32 fill_epoch;	/* control.epoch it belongs to */
 	__u16 port;		/* local, host order; 0 unknown */
 	__u16 family;
-	__u32 owner_generation;	/* control.generation when target was last looked up */
+	__u32 forced_target;	/* slot that a port match gave it, written by user space; 0: its reader decides */
 	__u64 created_ts;
 };
 
@@ -111,8 +111,13 @@ struct map_new_reader {
 	__u64 ts;
 };
 
+/* What the owner iterator writes for each UDP socket that a process holds. sockets[].cookie is the cookie, or the address
+ * where rows are found by address. */
+struct map_owner { __u64 cookie, address; __u32 tgid, queued_bytes; __u16 port, family; __u32 pad; };
+
 /* Value of sk_rows (socket storage, or HASH by struct sock * on kernels where tracing has no socket storage). */
-struct map_sk { __u32 row; __u32 closed; };
+struct map_sk { __u32 row; __u32 closed; };	/* row 0: none asked for yet */
+#define MAP_ROW_NONE 0xffffffffU	/* asked for, there was none: counts in row 0 */
 
 /* skb-keyed rungs: inflight[hash(skb)]. */
 struct map_inflight { __u64 skb; __u64 ts; __u32 row; __u32 pad; };

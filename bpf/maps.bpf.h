@@ -27,11 +27,12 @@ struct { __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY); __uint(max_entries, 1);
 	 __type(key, __u32); __type(value, struct map_losses); } lost SEC(".maps");
 struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, MAP_SOCKETS); __uint(map_flags, BPF_F_MMAPABLE);
 	 __type(key, __u32); __type(value, struct map_socket); } sockets SEC(".maps");
-struct { __uint(type, BPF_MAP_TYPE_QUEUE); __uint(max_entries, MAP_SOCKETS);
+/* stacks, so that low rows are used again and user space scans few */
+struct { __uint(type, BPF_MAP_TYPE_STACK); __uint(max_entries, MAP_SOCKETS);
 	 __type(value, __u32); } free_sockets SEC(".maps");
 struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, MAP_READERS); __uint(map_flags, BPF_F_MMAPABLE);
 	 __type(key, __u32); __type(value, struct map_reader); } readers SEC(".maps");
-struct { __uint(type, BPF_MAP_TYPE_QUEUE); __uint(max_entries, MAP_READERS);
+struct { __uint(type, BPF_MAP_TYPE_STACK); __uint(max_entries, MAP_READERS);
 	 __type(value, __u32); } free_readers SEC(".maps");
 struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __uint(map_flags, BPF_F_MMAPABLE);
 	 __type(key, __u32); __type(value, struct map_control); } control SEC(".maps");
@@ -157,7 +158,7 @@ static __always_inline __u32 socket_row_take(__u64 cookie, __u64 now)
 	s->target = MAP_SLOT_OTHER;
 	s->tgid = s->rcvbuf = s->rcvbuf_locked = s->fill_permille = s->fill_epoch = 0;
 	s->port = s->family = 0;
-	s->owner_generation = 0;
+	s->forced_target = 0;
 	s->created_ts = now;
 	s->cookie = cookie;
 	return row;
@@ -166,5 +167,58 @@ static __always_inline __u32 socket_row_take(__u64 cookie, __u64 now)
 static __always_inline void socket_row_give(__u32 row)
 {
 	bpf_map_push_elem(&free_sockets, &row, 0);
+}
+
+/* First datagram of a socket: give it a row. Two CPUs at once: the second hands its row back. */
+static __always_inline __u32 sk_row_first(struct map_sk *k, __u64 cookie, __u64 now, __u32 port_family)
+{
+	__u32 row = socket_row_take(cookie, now);
+	struct map_socket *s;
+
+	if (!row) {
+		k->row = MAP_ROW_NONE;
+		return 0;
+	}
+	if (k->row) {
+		s = socket_row(row);
+		if (s)
+			s->cookie = 0;
+		socket_row_give(row);
+		return k->row == MAP_ROW_NONE ? 0 : k->row;
+	}
+	s = socket_row(row);
+	if (s) {
+		s->port = port_family & 0xffff;
+		s->family = port_family >> 16;
+	}
+	k->row = row;
+	return row;
+}
+
+/* cgroup_skb: the row of a datagram's socket, made if it is new. -1: closed, or there is no storage for it. */
+static __always_inline int sk_row_of_skb(struct __sk_buff *skb, struct bpf_sock *sk, __u64 now)
+{
+	struct map_sk *k, fresh = {};
+	__u64 key;
+
+	if (cfg_sock_hash) {
+		key = pointer_number(SCRATCH_BEGIN, sk);
+		k = bpf_map_lookup_elem(&sk_rows_hash, &key);
+		if (!k) {
+			bpf_map_update_elem(&sk_rows_hash, &key, &fresh, BPF_NOEXIST);
+			k = bpf_map_lookup_elem(&sk_rows_hash, &key);
+		}
+	} else {
+		k = bpf_sk_storage_get(&sk_rows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	}
+	if (!k) {
+		lost_add(MAP_LOST_STORAGE);
+		return -1;
+	}
+	if (k->closed)
+		return -1;
+	if (k->row)
+		return k->row == MAP_ROW_NONE ? 0 : k->row;
+	return sk_row_first(k, bpf_get_socket_cookie(skb), now, sk->src_port | sk->family << 16);
 }
 #endif
