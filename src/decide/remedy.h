@@ -4,7 +4,8 @@
  * Level-triggered: the rule says whether the remedy is wanted; the machine says what to start. At most one run at a time;
  * the newest wish waits. A do is asked for only after its debt is on disk (DEBT_WRITE -> remedy_debt_written()).
  * Undo is not resolve: it needs the rule not firing AND undo.when true AND undo.after passed since both hold; a relapse
- * within after of an undo doubles after (cap 4 h). Without undo.given nothing is undone by itself.
+ * within after of an undo doubles after (cap 4 h); four times after without one brings the configured value back. Without
+ * undo.given nothing is undone by itself.
  *
  * Units:  nanoseconds of CLOCK_MONOTONIC from the caller. Errors: none. Ownership: caller's; {0} is at rest. */
 #ifndef DWELLD_REMEDY_H
@@ -41,7 +42,9 @@ struct remedy {
 	enum remedy_phase phase;
 	bool wanted;			/* newest wish */
 	bool undo_by_hand;		/* operator asked */
-	uint8_t tries;
+	bool debt_before;		/* this do runs on an older debt that is still owed */
+	bool cleared;			/* FAILED: the rule has cleared since */
+	uint8_t tries;			/* runs of this wish that ended badly; the next run is attempt tries + 1 */
 	uint64_t phase_ns;		/* since when */
 	uint64_t next_ns;		/* RETRY phases: not before */
 	uint64_t quiet_ns;		/* since when (not firing and undo.when true); 0 not now */
@@ -59,7 +62,8 @@ enum remedy_order remedy_debt_written(struct remedy *r, int error, uint64_t now_
 /* A run ended; answers what to write to the debt file. */
 enum remedy_order remedy_result(struct remedy *r, const struct model_undo *undo, struct run_result result,
 				uint64_t now_ns);
-/* An operator asks for the undo now, whatever the rule says. -EALREADY when nothing is owed. */
+/* An operator asks for the undo now, whatever the rule says; it is not done again until the rule has cleared.
+ * -EALREADY when nothing is owed. */
 int remedy_undo_by_hand(struct remedy *r);
 /* A debt found on disk at start: the effect is taken to be in force. */
 void remedy_restore(struct remedy *r, uint64_t now_ns);
