@@ -3,6 +3,7 @@
  *
  * The JSON is the contract of conf/status.schema.json: add, never rename. Unknown is null, never 0: a signal that is
  * unknown is null as a whole, a statistic with too few samples is null singly.
+ * Size:   64 KiB hold a usual host; each (rule, target) row takes some 400 bytes, so grow and ask again on -ENOBUFS.
  * Errors: -ENOBUFS when the buffer is too small (then nothing useful is in it). */
 #ifndef DWELLD_STATUS_H
 #define DWELLD_STATUS_H
@@ -26,6 +27,9 @@ int status_json(const struct engine *e, const struct status_self *self, char *bu
 int status_prometheus(const struct engine *e, const struct status_self *self, char *buf, size_t size,
 		      size_t *ret_length);
 /* The buckets of each target's dwell window as JSON, for `dwellctl status --watch`: {"targets":[{"name","dwell":[...]}]}.
- * One number per octave, 27 of them. */
+ * One number per octave from 256 ns to 34 s, 27 of them, and the same for "runq"; null where unknown. */
 int status_histograms_json(const struct engine *e, char *buf, size_t size, size_t *ret_length);
+/* The answer of the verb "histograms": {"status":{as status_json},"histograms":{as status_histograms_json}}. */
+int status_watch_json(const struct engine *e, const struct status_self *self, char *buf, size_t size,
+		      size_t *ret_length);
 #endif
