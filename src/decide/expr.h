@@ -39,6 +39,7 @@ struct expr_op {
 	int8_t param;		/* EXPR_PARAM: index into params */
 	uint16_t column;	/* 1-based, for messages */
 	double number;		/* EXPR_NUMBER */
+	enum unit_dim dim;	/* EXPR_NUMBER: its dimension */
 	struct expr_term term;	/* EXPR_TERM, EXPR_KNOWN */
 };
 
@@ -57,6 +58,12 @@ struct expr_error {
 
 /* 0, or -EINVAL with *ret_error filled. The result must be a truth value. */
 int expr_parse(const char *text, struct expr *ret, struct expr_error *ret_error);
+/* The dimension check again with the dimensions of the $params known (expr_parse takes them for whatever fits). false
+ * from param: unknown name, an error here. param NULL: as expr_parse does. */
+typedef bool (*expr_param_dim_fn)(const void *context, const char *name, enum unit_dim *ret_dim);
+int expr_check(const struct expr *e, expr_param_dim_fn param, const void *context, struct expr_error *ret_error);
+/* The longest window that the program reads; 0 when it reads no windowed term. */
+uint64_t expr_longest_window_ns(const struct expr *e);
 
 enum tri { TRI_FALSE, TRI_TRUE, TRI_UNKNOWN };
 enum value_why { VALUE_OK, VALUE_FEW, VALUE_MISSING, VALUE_GAP, VALUE_NEVER };
@@ -83,6 +90,7 @@ struct expr_result {
 	enum tri truth;
 	enum tri lenient;	/* truth if too few samples were enough: false here and unknown above means idle */
 	bool few, missing, gap, never;	/* reasons met among the terms that were unknown */
+	bool na;		/* can be neither true nor false for good: what it needs was NEVER there */
 	uint64_t have, need;	/* of the worst term with too few samples */
 	enum signal_id missing_signal;	/* valid when missing */
 };
