@@ -123,5 +123,30 @@ struct map_sk { __u32 row; __u32 closed; };	/* row 0: none asked for yet */
 struct map_inflight { __u64 skb; __u64 ts; __u32 row; __u32 pad; };
 
 /* RTP. HASH streams, key {cookie, ssrc}. Cumulative; RFC 3550 A.1, A.3, A.8. */
-struct map_stream_key { __u64 cookie; __u32 ssrc; __u32 pad; };
+struct map_stream_key { __u64 cookie; __u32 ssrc; __u32 pad; };	/* sockets[row].cookie, or the socket's own in row 0 */
+struct map_stream {
+#ifdef __bpf__
+	struct bpf_spin_lock lock;
+#else
+	__u32 lock;
+#endif
+	__u32 row;		/* in sockets[]; 0 or another cookie there: owner unknown */
+	__u64 created_ts, last_ts;
+	__u64 base, highest;	/* extended sequence numbers of this run; expected = highest - base + 1 + past_expected */
+	__u64 past_expected;	/* of the runs before the source started anew */
+	__u64 received;		/* of the expected: no duplicates, nothing older than base */
+	__u64 reorder, duplicates;
+	__u64 seen[2];		/* bit i: highest - i was received */
+	__u64 jitter16_ns;	/* 16 times the jitter */
+	__u64 arrival_ts;	/* when rtp_time came first */
+	__u64 learn_ts;		/* start of the span that the clock rate is learnt over */
+	__u32 rtp_time, learn_time;
+	__u32 clock_rate;	/* Hz, 0: not learnt, no jitter */
+	__u32 learnt_rate;	/* of the last span; two alike overrule clock_rate */
+	__u32 restart_seq;	/* what would follow a wild sequence number, > 0xffff: none */
+	__u32 payload_type;
+};
+/* Seen once, not yet a stream: the first of the two packets in sequence that make one. Direct-mapped. */
+#define MAP_CANDIDATES 4096	/* power of two */
+struct map_candidate { __u64 cookie; __u32 ssrc; __u32 next_seq; };
 #endif
