@@ -2,11 +2,11 @@
 /* drops.bpf.c - signal drops: datagrams thrown away at a UDP socket, counted for the socket's target.
  *
  * Rungs:
- *   reasons  drops_queue + drops_reason: also what a socket filter, the checksum or the policy threw away (6.11 and later,
+ *   reasons  drops_queue + drops_filter: also what a socket filter, the checksum or the policy threw away (6.11 and later,
  *            where kfree_skb names the receiving socket).
  *   socket   drops_queue alone: receive buffer and memory. Inexact: the other reasons are not seen.
  *
- * Freed is not dropped: drops_reason counts only listed reasons of sockets that have a row, and only UDP sockets have. */
+ * Freed is not dropped: drops_filter counts only listed reasons of sockets that have a row, and only UDP sockets have. */
 #include "maps.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -99,7 +99,7 @@ static __always_inline bool drops_class(__u32 reason, enum map_count *ret_what)
 
 /* The socket is not looked into: some 6.12 kernels take it for never NULL and would drop the check; the helper has its own. */
 SEC("?tp_btf/kfree_skb")
-int BPF_PROG(drops_reason, struct sk_buff *skb, void *location, __u32 reason, struct sock *rx_sk)
+int BPF_PROG(drops_filter, struct sk_buff *skb, void *location, __u32 reason, struct sock *rx_sk)
 {
 	enum map_count what;
 	struct map_socket *s;
