@@ -16,12 +16,20 @@
 
 #define CONFIG_ETC "/etc/dwelld"	/* the default directory */
 
+/* libconfig exports a function of this name too: ours is called config_file_read in the object files, and whoever
+ * includes <libconfig.h> as well includes it before this file. */
+#define config_read config_file_read
+
 /* path NULL: the default files (dir replaces /etc/dwelld when not NULL, for tests). *ret is written only on success. */
 int config_read(const char *path, const char *dir, struct diag *d, struct model *ret);
 /* The resolved configuration with the origin of each key as comments; the output parses to itself with builtin_rules
  * = false at its top. */
 int config_print(const struct model *m, FILE *out);
 /* What the runner needs: only the hooks, read with the same rules; a broken rule elsewhere must not stop an undo, so
- * errors outside "hooks" are ignored here. */
+ * errors outside "hooks" are ignored here. A hook with an error is left out of *ret and its error is in *d, so that it
+ * does not stop the others; the return value is an error only when a file could not be read or parsed. */
 int config_read_hooks(const char *path, const char *dir, struct diag *d, struct model *ret);
+/* For --check and at start: is each hook's program there, executable, with an interpreter line, and safe up to "/"?
+ * Every finding is an error in *d with the line of exec. 0, or -EINVAL when there was one. */
+int config_check_hooks(const struct model *m, struct diag *d);
 #endif

@@ -32,13 +32,18 @@ enum hook_kind { HOOK_PAGE, HOOK_REMEDY, HOOK_DESTRUCTIVE };	/* permit, evidence
 
 /* Where a key came from, for --print and messages. file "built-in" line 0 for compiled-in ones. */
 struct model_origin { char file[MODEL_PATH]; unsigned int line; };
+/* The same for one key, small because there are many. file: index in model.file + 1; 0 = a default, written nowhere. */
+#define MODEL_FILES 64
+#define MODEL_KEYS 24
+struct model_place { uint8_t file; uint32_t line; };
 
-struct model_param { char name[EXPR_PARAM_NAME]; double value; enum unit_dim dim; };
+struct model_param { char name[EXPR_PARAM_NAME]; double value; enum unit_dim dim; struct model_place place; };
 struct model_profile {			/* params = { media = { slow = "10ms"; ... } } */
 	char name[MODEL_NAME];
 	struct model_param param[MODEL_PARAMS];
 	uint8_t param_count;
 	enum severity at_most;		/* generic: warning */
+	struct model_place at_most_place;
 	struct model_origin origin;
 };
 
@@ -56,6 +61,7 @@ struct model_target {
 	uint8_t match_count;
 	char profile[MODEL_NAME];	/* "" = by what the datagrams look like */
 	struct model_origin origin;
+	struct model_place place[MODEL_KEYS];	/* by key; the order is config_keys.h's */
 };
 
 struct model_rule {
@@ -81,6 +87,7 @@ struct model_rule {
 	uint8_t notify_count;
 	bool allow_network;		/* a destructive hook on a network rule */
 	struct model_origin origin;
+	struct model_place place[MODEL_KEYS];
 };
 
 struct model_undo {
@@ -101,6 +108,7 @@ struct model_hook {
 	uint8_t credential_count;
 	uint32_t on;			/* bit per enum event_kind (event.h) that a page hook wants; 0 = fire and resolve */
 	struct model_origin origin;
+	struct model_place place[MODEL_KEYS];
 };
 
 struct model {
@@ -117,6 +125,9 @@ struct model {
 	uint8_t window_count;
 	uint64_t tick_ns;		/* 250 ms; a test build may set it lower */
 	char hash[17];			/* of the resolved text: config_hash */
+	char file[MODEL_FILES][MODEL_PATH];	/* what was read, in order; [0] is "built-in" */
+	uint8_t file_count;
+	struct model_place mode_place;
 };
 
 int model_profile_find(const struct model *m, const char *name);	/* index or -1 */
