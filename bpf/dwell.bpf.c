@@ -52,7 +52,7 @@ static __always_inline void reader_row_take(struct map_thread *t, __u32 tid, __u
 	r = bpf_map_lookup_elem(&readers, &row);
 	if (!r)
 		return;
-	/* the histogram goes on from the row's last owner: user space sees the new id and starts from what it reads */
+	__builtin_memset(r->slot, 0, sizeof(r->slot));
 	r->tid = tid;
 	r->tgid = tgid;
 	r->target = MAP_SLOT_OTHER;
@@ -94,7 +94,7 @@ static __always_inline __u32 thread_target(struct map_thread *t, __u32 tgid)
 
 	if (!t)
 		return tgid_target(tgid, true);
-	if (t->generation != g) {
+	if (t->generation != g || t->target == MAP_SLOT_OTHER) {
 		t->target = tgid_target(tgid, true);
 		t->generation = g;
 	}

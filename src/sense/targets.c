@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "targets.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <linux/types.h>
+#include <bpf/bpf.h>
+
+#include "bpf/map_layout.h"
+#include "process.h"
+
+struct slot {
+	bool used, ever_seen;
+	int16_t model_target;
+	char name[SAMPLE_NAME_MAX], unit[SAMPLE_NAME_MAX], cgroup[MODEL_PATH];
+};
+
+struct known {
+	uint32_t tgid, pid;		/* 0: free entry */
+	unsigned int slot;
+	struct process process;
+};
+
+struct targets {
+	struct model_target target[MODEL_TARGETS];
+	unsigned int target_count;
+	struct slot slot[SAMPLE_TARGETS];
+	struct known *known;		/* MAP_TGIDS entries, densely packed */
+	unsigned int known_count, refresh_at, slots;
+	uint64_t no_slot;
+	int tgid_slot_fd;
+	bool have_ports;
+	char proc_root[MODEL_PATH];
+};
+
+static struct known *find(const struct targets *t, uint32_t tgid)
+{
+	for (unsigned int i = 0; i < t->known_count; i++)
+		if (t->known[i].tgid == tgid)
+			return &t->known[i];
+	return NULL;
+}
+
+static int slot_by_name(const struct targets *t, const char *name)
+{
+	for (unsigned int i = 0; i < t->slots; i++)
+		if (t->slot[i].used && !strcmp(t->slot[i].name, name))
+			return (int)i;
+	return -1;
+}
+
+static int slot_take(struct targets *t, const char *name, int model_target)
+{
+	int at = slot_by_name(t, name);
+
+	for (unsigned int i = SAMPLE_FIRST_FREE; at < 0 && i < t->slots; i++)
+		if (!t->slot[i].used)
+			at = (int)i;
+	if (at < 0)
+		return -1;
+	t->slot[at].used = true;
+	t->slot[at].model_target = (int16_t)model_target;
+	snprintf(t->slot[at].name, sizeof(t->slot[at].name), "%s", name);
+	return at;
+}
+
+static void configure(struct targets *t, const struct model *m)
+{
+	memcpy(t->target, m->target, sizeof(t->target));
+	t->target_count = m->target_count;
+	t->have_ports = false;
+	for (unsigned int i = 0; i < t->slots; i++)
+		t->slot[i].model_target = -1;
+	for (unsigned int i = 0; i < t->target_count; i++) {
+		const struct model_target *mt = &t->target[i];
+
+		slot_take(t, mt->name, (int)i);
+		for (unsigned int k = 0; k < mt->match_count; k++)
+			t->have_ports = t->have_ports || mt->match[k].port_low;
+	}
+}
+
+int targets_new(const struct model *m, unsigned int slots, int tgid_slot_fd, const char *proc_root, struct targets **ret)
+{
+	static const char *const reserved[] = { "host", "other", "self" };
+	struct targets *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -ENOMEM;
+	t->known = calloc(MAP_TGIDS, sizeof(*t->known));
+	if (!t->known) {
+		free(t);
+		return -ENOMEM;
+	}
+	t->slots = slots < SAMPLE_TARGETS ? slots : SAMPLE_TARGETS;
+	t->tgid_slot_fd = tgid_slot_fd;
+	snprintf(t->proc_root, sizeof(t->proc_root), "%s", proc_root ? proc_root : "/proc");
+	for (unsigned int i = 0; i < SAMPLE_FIRST_FREE; i++) {
+		t->slot[i].used = t->slot[i].ever_seen = true;
+		snprintf(t->slot[i].name, sizeof(t->slot[i].name), "%s", reserved[i]);
+	}
+	configure(t, m);
+	*ret = t;
+	return 0;
+}
+
+void targets_free(struct targets *t)
+{
+	if (!t)
+		return;
+	free(t->known);
+	free(t);
+}
+
+/* The configured target that fits best; a match with ports is not for the whole process. */
+static int model_target_of(const struct targets *t, const struct process *p)
+{
+	unsigned int best = 0, rank;
+	int at = -1;
+
+	for (unsigned int i = 0; i < t->target_count; i++) {
+		const struct model_target *mt = &t->target[i];
+
+		for (unsigned int k = 0; k < mt->match_count; k++) {
+			rank = mt->match[k].port_low ? 0 : process_match(p, &mt->match[k]);
+			if (rank > best) {
+				best = rank;
+				at = (int)i;
+			}
+		}
+	}
+	return at;
+}
+
+static unsigned int slot_of(struct targets *t, const struct process *p)
+{
+	int mt = model_target_of(t, p);
+	int at = slot_take(t, mt >= 0 ? t->target[mt].name : p->name, mt);
+
+	if (at < 0) {
+		t->no_slot++;
+		return MAP_SLOT_OTHER;
+	}
+	t->slot[at].ever_seen = true;
+	snprintf(t->slot[at].unit, sizeof(t->slot[at].unit), "%s", p->unit_generated ? "" : p->unit);
+	snprintf(t->slot[at].cgroup, sizeof(t->slot[at].cgroup), "%s", p->cgroup);
+	return (unsigned int)at;
+}
+
+static void tell_kernel(const struct targets *t, uint32_t tgid, unsigned int slot)
+{
+	__u32 value = slot;
+
+	if (t->tgid_slot_fd >= 0)
+		bpf_map_update_elem(t->tgid_slot_fd, &tgid, &value, BPF_ANY);
+}
+
+unsigned int targets_learn(struct targets *t, uint32_t tgid, uint32_t pid, bool *ret_changed)
+{
+	struct known *k = find(t, tgid);
+	struct process p;
+	unsigned int slot;
+
+	if (process_read(t->proc_root, pid, &p) < 0) {
+		tell_kernel(t, tgid, MAP_SLOT_OTHER);
+		*ret_changed = true;
+		return MAP_SLOT_OTHER;
+	}
+	slot = slot_of(t, &p);
+	if (!k && t->known_count < MAP_TGIDS)
+		k = &t->known[t->known_count++];
+	if (k)
+		*k = (struct known){ .tgid = tgid, .pid = pid, .slot = slot, .process = p };
+	tell_kernel(t, tgid, slot);
+	*ret_changed = true;
+	return slot;
+}
+
+static bool refresh_one(struct targets *t, struct known *k)
+{
+	struct process p;
+	unsigned int slot;
+
+	if (process_read(t->proc_root, k->pid, &p) < 0) {
+		*k = t->known[--t->known_count];
+		return false;
+	}
+	if (!memcmp(&p, &k->process, sizeof(p)))
+		return false;
+	k->process = p;
+	slot = slot_of(t, &p);
+	if (slot == k->slot)
+		return false;
+	k->slot = slot;
+	tell_kernel(t, k->tgid, slot);
+	return true;
+}
+
+bool targets_refresh(struct targets *t, unsigned int at_most)
+{
+	bool changed = false;
+
+	for (unsigned int i = 0; i < at_most && i < t->known_count; i++) {
+		if (t->refresh_at >= t->known_count)
+			t->refresh_at = 0;
+		if (!t->known_count)
+			break;
+		changed = refresh_one(t, &t->known[t->refresh_at]) || changed;
+		t->refresh_at++;
+	}
+	return changed;
+}
+
+void targets_reload(struct targets *t, const struct model *m)
+{
+	configure(t, m);
+	for (unsigned int i = 0; i < t->known_count; i++) {
+		struct known *k = &t->known[i];
+
+		k->slot = slot_of(t, &k->process);
+		tell_kernel(t, k->tgid, k->slot);
+	}
+}
+
+bool targets_have_ports(const struct targets *t)
+{
+	return t->have_ports;
+}
+
+unsigned int targets_of_port(const struct targets *t, uint32_t tgid, uint16_t port)
+{
+	static const struct process nobody;
+	const struct known *k = find(t, tgid);
+	unsigned int best = 0, rank;
+	int at;
+
+	for (unsigned int i = 0; i < t->target_count; i++) {
+		const struct model_target *mt = &t->target[i];
+
+		for (unsigned int n = 0; n < mt->match_count; n++) {
+			const struct model_match *m = &mt->match[n];
+
+			if (!m->port_low || port < m->port_low || port > m->port_high)
+				continue;
+			rank = process_match(k ? &k->process : &nobody, m);
+			at = slot_by_name(t, mt->name);
+			if (rank > (best & 0xff) && at > 0)
+				best = rank | (unsigned int)at << 8;
+		}
+	}
+	return best >> 8;
+}
+
+void targets_describe(const struct targets *t, struct sample_target *ret)
+{
+	for (unsigned int i = 0; i < SAMPLE_TARGETS; i++) {
+		const struct slot *s = &t->slot[i];
+		struct sample_target *out = &ret[i];
+
+		out->used = s->used && i < t->slots;
+		if (!out->used)
+			continue;
+		out->configured = s->model_target >= 0;
+		out->model_target = s->model_target;
+		out->ever_seen = s->ever_seen;
+		memcpy(out->name, s->name, sizeof(out->name));
+		memcpy(out->unit, s->unit, sizeof(out->unit));
+		out->pid_count = 0;
+	}
+	for (unsigned int i = 0; i < t->known_count; i++) {
+		struct sample_target *out = &ret[t->known[i].slot];
+
+		if (out->pid_count < sizeof(out->pids) / sizeof(out->pids[0]))
+			out->pids[out->pid_count] = t->known[i].pid;
+		out->pid_count++;
+	}
+}
+
+const char *targets_cgroup(const struct targets *t, unsigned int slot)
+{
+	return slot < SAMPLE_TARGETS ? t->slot[slot].cgroup : "";
+}
+
+uint64_t targets_no_slot(const struct targets *t)
+{
+	return t->no_slot;
+}

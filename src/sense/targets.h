@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* targets.h - which process belongs to which target slot. Layer: sense.
+ *
+ * Configured targets have their slots from the start. Every other service that reads UDP gets one by itself, named after
+ * its unit or program: same name, same slot, same state. When the slots are used up, the rest is `other`.
+ * Ownership: caller's struct through targets_new/free. Time: monotonic ns from the caller. */
+#ifndef DWELLD_TARGETS_H
+#define DWELLD_TARGETS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "decide/model.h"
+#include "decide/sample.h"
+
+struct targets;
+
+/* slots: how many the maps have room for. tgid_slot_fd: the kernel's table; -1 in tests. */
+int targets_new(const struct model *m, unsigned int slots, int tgid_slot_fd, const char *proc_root, struct targets **ret);
+void targets_free(struct targets *t);
+/* New configuration: names keep their slots; every process is asked for again. */
+void targets_reload(struct targets *t, const struct model *m);
+/* A process that reads UDP, or owns a socket with datagrams in it. tgid: the kernel's number, pid: /proc's. Answers its slot,
+ * MAP_SLOT_OTHER when it cannot be looked at. Already known ones are cheap. */
+unsigned int targets_learn(struct targets *t, uint32_t tgid, uint32_t pid, bool *ret_changed);
+/* Look again at a few processes: gone, or moved to another cgroup. true: a slot changed (the generation must grow). */
+bool targets_refresh(struct targets *t, unsigned int at_most);
+/* The slot that a local port gives a socket of this process, or 0: its reader decides. */
+unsigned int targets_of_port(const struct targets *t, uint32_t tgid, uint16_t port);
+bool targets_have_ports(const struct targets *t);
+/* Fill name, unit, pids, flags of every used slot. */
+void targets_describe(const struct targets *t, struct sample_target *ret);
+const char *targets_cgroup(const struct targets *t, unsigned int slot);	/* of its newest process, "" */
+uint64_t targets_no_slot(const struct targets *t);	/* processes put into `other` for want of a slot */
+#endif
