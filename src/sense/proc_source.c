@@ -41,7 +41,7 @@ struct proc_source {
 	int stat_fd, softnet_fd, status_fd;	/* -1: not open */
 	char *text;				/* the file being read */
 	size_t text_size;
-	struct grower stat[10];			/* columns of the cpu line */
+	struct grower stat[8];			/* columns of the cpu line */
 	struct grower *dropped, *squeezed;	/* CPUS_MAX, by CPU */
 	uint64_t dropped_total, squeezed_total;
 	struct card card[CARDS_MAX];
@@ -92,10 +92,14 @@ static void fd_close(int *fd)
 	*fd = -1;
 }
 
-static void card_close(struct card *c)
+/* Its counts stay in the sum. */
+static void card_drop(struct proc_source *p, struct card *c)
 {
-	for (int i = 0; i < CARD_PARTS; i++)
+	for (int i = 0; i < CARD_PARTS; i++) {
+		p->cards_gone[i] += c->part[i].total;
 		fd_close(&c->fd[i]);
+	}
+	c->used = false;
 }
 
 void proc_source_free(struct proc_source *p)
@@ -104,7 +108,7 @@ void proc_source_free(struct proc_source *p)
 		return;
 	for (int i = 0; i < CARDS_MAX; i++)
 		if (p->card[i].used)
-			card_close(&p->card[i]);
+			card_drop(p, &p->card[i]);
 	fd_close(&p->stat_fd);
 	fd_close(&p->softnet_fd);
 	fd_close(&p->status_fd);
@@ -115,6 +119,17 @@ void proc_source_free(struct proc_source *p)
 }
 
 /* ---- text ---- */
+
+static int text_double(struct proc_source *p)
+{
+	char *more = realloc(p->text, p->text_size * 2);
+
+	if (!more)
+		return -ENOMEM;
+	p->text = more;
+	p->text_size *= 2;
+	return 0;
+}
 
 /* Up to max bytes of a file into p->text, NUL-terminated. Opens it if need be; a failed one is opened again next time. */
 static int text_read(struct proc_source *p, int *fd, const char *path, size_t max)
@@ -131,21 +146,13 @@ static int text_read(struct proc_source *p, int *fd, const char *path, size_t ma
 	while (have < max) {
 		ssize_t n;
 
-		if (have + 1 >= p->text_size) {
-			char *more = realloc(p->text, p->text_size * 2);
-
-			if (!more)
-				return -ENOMEM;
-			p->text = more;
-			p->text_size *= 2;
-		}
+		if (have + 1 >= p->text_size && text_double(p) < 0)
+			return -ENOMEM;
 		n = pread(*fd, p->text + have, (p->text_size - 1 < max ? p->text_size - 1 : max) - have, (off_t)have);
-		if (n < 0) {
-			const int r = -errno;
-
+		if (n < 0)
 			fd_close(fd);
-			return r;
-		}
+		if (n < 0)
+			return -EIO;
 		if (!n)
 			break;
 		have += (size_t)n;
@@ -283,14 +290,6 @@ static void card_list(struct proc_source *p, int class_fd, const char *name)
 	close(dir);
 }
 
-static void card_drop(struct proc_source *p, struct card *c)
-{
-	for (int i = 0; i < CARD_PARTS; i++)
-		p->cards_gone[i] += c->part[i].total;
-	card_close(c);
-	c->used = false;
-}
-
 static bool cards_list(struct proc_source *p)
 {
 	char path[PATH_MAX];
@@ -375,15 +374,11 @@ static void self_cpu(struct proc_source *p, uint64_t now_ns)
 	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t))
 		return;
 	cpu_ns = (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
-	if (!p->self_ns) {
-		p->self_ns = now_ns;
-		p->self_cpu_ns = cpu_ns;
+	if (p->self_ns && now_ns - p->self_ns < SECOND_NS)
 		return;
-	}
-	if (now_ns - p->self_ns < SECOND_NS)
-		return;
-	p->self_share = (double)(cpu_ns - p->self_cpu_ns) / (double)(now_ns - p->self_ns);
-	p->self_known = true;
+	p->self_known = p->self_ns != 0;
+	if (p->self_known)
+		p->self_share = (double)(cpu_ns - p->self_cpu_ns) / (double)(now_ns - p->self_ns);
 	p->self_ns = now_ns;
 	p->self_cpu_ns = cpu_ns;
 }
@@ -395,9 +390,7 @@ void proc_source_self(struct proc_source *p, uint64_t now_ns, struct proc_self *
 
 	self_cpu(p, now_ns);
 	*ret = (struct proc_self){ .cpu_known = p->self_known, .cpu_share = p->self_share };
-	if (text_read(p, &p->status_fd, "/proc/self/status", 16384) < 0)
-		return;
-	at = strstr(p->text, "\nRssAnon:");
+	at = text_read(p, &p->status_fd, "/proc/self/status", 16384) < 0 ? NULL : strstr(p->text, "\nRssAnon:");
 	if (!at)
 		return;
 	at += strlen("\nRssAnon:");
