@@ -16,7 +16,7 @@
 
 #define AUDIO_NS 20000000ULL
 #define VIDEO_NS 40000000ULL
-#define IN_FRAME_NS 150000ULL	/* between the packets of one frame: a pacer, not a burst */
+#define IN_FRAME_NS 250000ULL	/* between the packets of one frame: a pacer, not a burst */
 #define FIRST_SSRC 0x10000000U
 
 struct stream {

@@ -1,0 +1,182 @@
+# shellcheck shell=bash
+# rig.sh - the stage: three network namespaces in a row, three cpu cgroups, and the programs in them.
+#
+#   snd (senders and receivers) --veth-- net (the relay: loses and delays) --veth-- sfu (the media server)
+#
+# cgroups are of the kind this host has: v2 (cpu.weight), or v1 (cpu.shares) with the same path in its other hierarchies, so that every
+# way to name a process's cgroup says /dwelld-demo/sfu. The server's share of a CPU is small and the burners' large: equal weights
+# starve nobody who uses little. Senders and relay are real-time, so that only the server suffers.
+# v1: real-time needs the root group (RT_GROUP_SCHED); v2: the rig group.
+
+rig_names='snd net sfu'
+rig_sfu_low=64		# cpu.shares of the server before the remedy; v2: the weight is this * 100 / 1024
+rig_pids=''		# of everything started here
+rig_hogs=''
+rig_home=''
+rig_cpus=$(nproc)
+rig_last_cpu=$((rig_cpus - 1))
+
+rig_find_cgroups()
+{
+	rig_v1=$(awk '$3 == "cgroup" && $4 ~ /(^|,)cpu(,|$)/ { print $2; exit }' /proc/mounts)
+	rig_v2=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
+	rig_systemd=$(awk '$3 == "cgroup" && $4 ~ /name=systemd/ { print $2; exit }' /proc/mounts)
+	rig_cpu=${rig_v1:-$rig_v2}
+}
+
+# nominal cpu.shares to what this host's file takes
+rig_set_weight()
+{
+	local group=$1 shares=$2 weight
+
+	if [ -n "$rig_v1" ]; then
+		echo $((shares > 262144 ? 262144 : shares)) >"$rig_cpu/dwelld-demo/$group/cpu.shares"
+	else
+		weight=$((shares * 100 / 1024))
+		echo $((weight < 1 ? 1 : weight > 10000 ? 10000 : weight)) >"$rig_cpu/dwelld-demo/$group/cpu.weight"
+	fi
+}
+
+rig_weight()
+{
+	cat "$rig_cpu/dwelld-demo/sfu/cpu.shares" 2>/dev/null || cat "$rig_cpu/dwelld-demo/sfu/cpu.weight"
+}
+
+rig_cgroups()
+{
+	local hierarchy
+
+	rig_find_cgroups
+	rig_home=$(awk -F: -v v1="$rig_v1" 'v1 != "" ? $2 ~ /(^|,)cpu(,|$)/ : $1 == 0 { print $3; exit }' /proc/self/cgroup)
+	if [ -z "$rig_v1" ]; then
+		grep -qw cpu "$rig_v2/cgroup.controllers" 2>/dev/null || die "no cpu controller, neither cgroup v1 nor v2"
+		if ! grep -qw cpu "$rig_v2/cgroup.subtree_control"; then
+			echo +cpu >"$rig_v2/cgroup.subtree_control" || die "cannot enable the cpu controller at the cgroup root"
+			echo 1 >"$work_dir/cpu-enabled"
+		fi
+	fi
+	for hierarchy in "$rig_v1" "$rig_v2" "$rig_systemd"; do
+		[ -z "$hierarchy" ] || mkdir -p "$hierarchy"/dwelld-demo/{sfu,hog,rig} || die "cannot make cgroups"
+	done
+	[ -n "$rig_v1" ] || echo +cpu >"$rig_v2/dwelld-demo/cgroup.subtree_control" || die "cannot pass the cpu controller on"
+	rig_set_weight . $((4096 * rig_cpus))
+	rig_set_weight sfu $rig_sfu_low
+	rig_set_weight rig 20480
+	echo $$ >"$rig_cpu/dwelld-demo/rig/cgroup.procs"	# the watcher and the daemon live on the starved host
+}
+
+rig_in()	# GROUP NAMESPACE LOG COMMAND...: starts it, sets rig_started
+{
+	local group=$1 namespace=$2 log=$3 hierarchy
+
+	shift 3
+	(
+		for hierarchy in "$rig_v1" "$rig_v2" "$rig_systemd"; do
+			[ -z "$hierarchy" ] || echo "$BASHPID" >"$hierarchy/dwelld-demo/$group/cgroup.procs"
+		done
+		[ "$group" != rig ] || [ -z "$rig_v1" ] || echo "$BASHPID" >"$rig_v1/cgroup.procs"
+		exec ${namespace:+nsenter --net=/run/netns/dwelld-demo-$namespace} "$@"
+	) </dev/null >>"$work_dir/$log" 2>&1 &
+	rig_started=$!
+	rig_pids+=" $rig_started"
+}
+
+rig_network()
+{
+	local n
+
+	for n in $rig_names; do
+		ip netns add dwelld-demo-$n || die "cannot make network namespaces"
+		nsenter --net=/run/netns/dwelld-demo-$n sh -c 'for f in all default; do
+			echo 1 >/proc/sys/net/ipv6/conf/$f/disable_ipv6; done' 2>/dev/null	# no chatter of its own
+		ip -n dwelld-demo-$n link set lo up
+	done
+	ip link add name snd netns dwelld-demo-snd type veth peer name snd netns dwelld-demo-net &&
+		ip link add name sfu netns dwelld-demo-sfu type veth peer name sfu netns dwelld-demo-net &&
+		ip -n dwelld-demo-snd addr add 10.0.0.1/24 dev snd && ip -n dwelld-demo-sfu addr add 10.0.0.2/24 dev sfu ||
+		die "cannot join the network namespaces"
+	for n in snd net:snd net:sfu sfu; do
+		ip -n "dwelld-demo-${n%:*}" link set "${n#*:}" up || die "cannot join the network namespaces"
+	done
+}
+
+rig_wait_for()	# LOG PATTERN: until a program says so
+{
+	local deadline=$((SECONDS + 10))
+
+	until grep -q "$2" "$work_dir/$1" 2>/dev/null; do
+		[ $SECONDS -lt $deadline ] || die "$1: no '$2' within 10 s: $(tail -n 3 "$work_dir/$1")"
+		sleep 0.1
+	done
+}
+
+rig_start_server()	# MICROSECONDS of work per packet
+{
+	rig_in sfu sfu sfu.log "$work_dir/bin/demo-sfu" --listen 10.0.0.2:5004 --to 10.0.0.1:6000 --work-us "$1" \
+		--cpu "$rig_last_cpu" --stats
+	rig_server=$rig_started
+}
+
+rig_start_senders()	# AUDIO VIDEO PER-FRAME: streams
+{
+	: >"$work_dir/send.log"
+	rig_in rig snd send.log "$work_dir/bin/demo-send" --to 10.0.0.2:5004 --receive 10.0.0.1:6000 --cpu 0 \
+		--audio "$1" --video "$2" --per-frame "$3"
+	rig_sender=$rig_started
+	rig_wait_for send.log '^second=1 '
+}
+
+rig_build()
+{
+	rig_network
+	rig_cgroups
+	: >"$work_dir/relay.log"
+	rig_in rig net relay.log "$work_dir/bin/demo-relay" --loss-permille 80 --delay-ms 40 --jitter-ms 200 --cpu 0 snd sfu
+	rig_relay=$rig_started
+	rig_wait_for relay.log '^sched='
+	rig_start_server 100
+	rig_start_senders 10 10 2	# 500 + 500 packets/s
+	grep -q sched=other "$work_dir/relay.log" "$work_dir/send.log" &&
+		say "   (no real-time scheduling here: senders and relay run with a large CPU weight)"
+	return 0
+}
+
+rig_end()	# PID
+{
+	kill "$1" 2>/dev/null
+	wait "$1" 2>/dev/null
+	rig_pids=${rig_pids/ $1/}
+}
+
+# The burners' weight is such that the server is left with this share of its CPU (in 1/1000).
+rig_start_hogs()
+{
+	rig_set_weight hog $((rig_sfu_low * (1000 - $1) / $1 * rig_cpus))
+	rig_in hog '' hog.log "$work_dir/bin/demo-hog" --per-cpu 2
+	rig_hogs=$rig_started
+}
+
+# Takes everything away, also what a killed demo left; safe at any moment and twice.
+rig_remove()
+{
+	local pid n hierarchy groups
+
+	rig_find_cgroups
+	for pid in $rig_pids; do kill "$pid" 2>/dev/null; done
+	for pid in $rig_pids; do wait "$pid" 2>/dev/null; done
+	rig_pids=''
+	[ -d "$rig_cpu/dwelld-demo/rig" ] && echo $$ >"$rig_cpu${rig_home:-/}/cgroup.procs" 2>/dev/null
+	groups=$(for hierarchy in "$rig_v1" "$rig_v2" "$rig_systemd"; do
+		[ -z "$hierarchy" ] || find "$hierarchy/dwelld-demo" -depth -type d 2>/dev/null; done)
+	for n in $groups; do	# only our own programs and a hook that was running can be in there
+		while read -r pid; do [ "$pid" = $$ ] || kill -KILL "$pid" 2>/dev/null; done <"$n/cgroup.procs"
+	done
+	for n in $groups; do
+		local deadline=$((SECONDS + 5))
+		until rmdir "$n" 2>/dev/null || [ $SECONDS -ge $deadline ]; do sleep 0.05; done
+	done
+	for n in $rig_names; do
+		[ ! -e /run/netns/dwelld-demo-$n ] || ip netns del dwelld-demo-$n
+	done
+	[ ! -e "$work_dir/cpu-enabled" ] || { echo -cpu >"$rig_v2/cgroup.subtree_control"; rm "$work_dir/cpu-enabled"; }
+}
