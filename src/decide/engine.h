@@ -40,7 +40,11 @@ struct engine_out {
 	uint32_t order_count, order_dropped;
 };
 
-struct engine_setup { char host[64]; char boot_id[40]; };
+struct engine_setup {
+	char host[64];
+	char boot_id[40];
+	uint64_t first_seq;	/* sequence numbers go on above this; must be higher than any of an earlier life */
+};
 
 int engine_new(const struct model *m, const struct engine_setup *setup, struct engine **ret);
 void engine_free(struct engine *e);		/* NULL is fine */
@@ -55,6 +59,10 @@ void engine_hook_result(struct engine *e, int hook, const char *target, uint64_t
 			const char *last_line, uint64_t now_ns, struct engine_out *out);
 /* At start, one call per debt line found. rule and alert_id as stored. */
 void engine_debt_restore(struct engine *e, const char *hook, const char *target, const char *rule, uint64_t now_ns);
+/* The same with what else the debt line holds; seq comes back in ORDER_DEBT_SETTLE, and sequence numbers of this engine
+ * stay above it. */
+struct engine_debt { const char *hook, *target, *rule, *alert_id; uint64_t seq; };
+void engine_debt_restored(struct engine *e, const struct engine_debt *debt, uint64_t now_ns);
 /* dwellctl undo: hook and target NULL = everything owed. Number of undos started. */
 int engine_undo(struct engine *e, const char *hook, const char *target, uint64_t now_ns, struct engine_out *out);
 

@@ -99,6 +99,8 @@ struct expr_result expr_eval(const struct expr *e, const struct expr_env *env);
 /* For evidence and thresholds: every comparison "term op constant" of the program, left to right. */
 struct expr_comparison { struct expr_term term; enum expr_op_kind op; double threshold; bool threshold_known; };
 size_t expr_comparisons(const struct expr *e, const struct expr_env *env, struct expr_comparison *ret, size_t max);
+/* Dimension of a term's value. */
+enum unit_dim expr_term_dim(const struct expr_term *t);
 /* "dwell.p99[3s]"; the default window is left out. Returns buf. */
 char *expr_term_format(const struct expr_term *t, double over_arg, char *buf, size_t size);
 #endif

@@ -84,11 +84,12 @@ static bool types_divide(enum type a, enum type b, enum type *ret)
 	return true;
 }
 
-static enum type term_type(const struct expr_term *t)
+enum unit_dim expr_term_dim(const struct expr_term *t)
 {
+	/* in signal_stats, TIME means the signal's own */
 	if (t->stat == STAT_BARE || signal_stats[t->stat].dim == UNIT_TIME)
-		return (enum type)signal_table[t->signal].dim;
-	return (enum type)signal_stats[t->stat].dim;
+		return signal_table[t->signal].dim;
+	return signal_stats[t->stat].dim;
 }
 
 struct checker {
@@ -160,7 +161,7 @@ static int check_op(struct checker *c, const struct expr *e, const struct expr_o
 	case EXPR_PARAM:
 		return check_param(c, e->param[op->param], op->column, &c->stack[c->depth++]);
 	case EXPR_TERM: case EXPR_KNOWN:
-		c->stack[c->depth++] = op->kind == EXPR_KNOWN ? TYPE_TRUTH : term_type(&op->term);
+		c->stack[c->depth++] = op->kind == EXPR_KNOWN ? TYPE_TRUTH : (enum type)expr_term_dim(&op->term);
 		if (op->term.stat == STAT_OVER && op->term.arg_param >= 0) {
 			enum type arg;
 
