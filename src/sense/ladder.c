@@ -34,7 +34,7 @@ static const struct rung softirq_rungs[] = {
 	{ "tracepoint", { "softirq_raise", "softirq_entry", "softirq_exit" }, true, 0, "", false, false, false },
 };
 static const struct rung drops_rungs[] = {
-	{ "reasons", { "drops_queue", "drops_reason" }, true, 0, "", false, false, false },
+	{ "reasons", { "drops_queue", "drops_filter" }, true, 0, "", false, false, false },
 	{ "socket", { "drops_queue" }, false, 0, "drops by a socket's own filter are not told on this kernel", false, false,
 	  false },
 };

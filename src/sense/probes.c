@@ -54,15 +54,29 @@ static void reason_add(struct probe *p, const char *rung, const char *why)
 
 /* ---- shared maps ---- */
 
+#define FIXED_BYTES                                                                                                    \
+	(MAP_SOCKETS * (sizeof(struct map_socket) + 4ULL) + MAP_READERS * (sizeof(struct map_reader) + 4ULL) +          \
+	 MAP_INFLIGHT * sizeof(struct map_inflight) + MAP_STREAMS * 256ULL + (2ULL << 20))
+
+static unsigned long long slot_bytes(unsigned int cpus)
+{
+	return (MAP_DISTS * sizeof(struct map_hist) + sizeof(struct map_counts)) * cpus;
+}
+
 static unsigned int slots_for(unsigned int cpus)
 {
-	const unsigned long long fixed = MAP_SOCKETS * (sizeof(struct map_socket) + 4ULL) +
-					 MAP_READERS * (sizeof(struct map_reader) + 4ULL) +
-					 MAP_INFLIGHT * sizeof(struct map_inflight) + MAP_STREAMS * 256ULL + (2ULL << 20);
-	const unsigned long long slot = (MAP_DISTS * sizeof(struct map_hist) + sizeof(struct map_counts)) * cpus;
-	unsigned long long n = (MAP_BUDGET_BYTES - fixed) / slot;
+	unsigned long long n = (MAP_BUDGET_BYTES - FIXED_BYTES) / slot_bytes(cpus);
 
 	return n > MAP_TARGETS ? MAP_TARGETS : n < 8 ? 8 : (unsigned int)n;
+}
+
+void probes_plan(unsigned int *ret_slots, uint64_t *ret_bytes)
+{
+	int cpus = libbpf_num_possible_cpus();
+	unsigned int n = cpus > 0 ? (unsigned int)cpus : 1, slots = slots_for(n);
+
+	*ret_slots = slots;
+	*ret_bytes = FIXED_BYTES + slot_bytes(n) * slots;
 }
 
 static int fill_rows(int fd, unsigned int rows)

@@ -34,6 +34,8 @@ int probes_map(const struct probes *p, const char *name);
 unsigned int probes_cpus(const struct probes *p);
 unsigned int probes_slots(const struct probes *p);	/* target slots that the memory budget allows */
 uint64_t probes_map_bytes(const struct probes *p);
+/* The memory plan of this host: target slots, bytes at most. */
+void probes_plan(unsigned int *ret_slots, uint64_t *ret_bytes);
 /* Rows found by address, not by cookie (old kernels, kprobe rung). */
 bool probes_sock_hash(const struct probes *p);
 void probes_describe(const struct probes *p, struct sample_probe *ret, uint32_t *ret_count);

@@ -117,11 +117,11 @@ int sense_open(const struct model *m, const struct sense_setup *setup, struct di
 	r = bpf_open(s, setup, d);
 	if (!r)
 		r = targets_new(m, s->probes ? probes_slots(s->probes) : SAMPLE_TARGETS,
-				s->probes ? probes_map(s->probes, "tgid_slot") : -1, setup->proc_root, &s->targets);
+				s->probes ? probes_map(s->probes, "tgid_slot") : -1, NULL, &s->targets);
 	if (!r)
 		r = stream_source_new(s->probes ? probes_map(s->probes, "streams") : -1, &s->streams);
 	if (!r)
-		r = proc_source_new(setup->proc_root, setup->sys_root, &s->proc);
+		r = proc_source_new(setup->root, &s->proc);
 	if (r < 0) {
 		sense_close(s);
 		return r;
@@ -181,7 +181,7 @@ static void owners_read(struct sense *s, uint64_t now_ns)
 		for (size_t i = 0; i < (size_t)n / sizeof(o[0]); i++)
 			if (bpf_source_has(s->bpf, &o[i]))
 				bpf_source_owner(s->bpf, &o[i],
-						 targets_learn(s->targets, o[i].tgid, o[i].tgid, &changed), now_ns);
+						 targets_owner(s->targets, o[i].tgid, &changed), now_ns);
 	close(fd);
 	s->new_process = s->new_process || changed;
 	new_processes(s);
@@ -264,4 +264,9 @@ void sense_ports(const struct sense *s, unsigned int slot, char *buf, size_t siz
 	buf[0] = '\0';
 	if (s->bpf)
 		bpf_source_ports(s->bpf, slot, buf, size);
+}
+
+void sense_self(struct sense *s, uint64_t now_ns, struct proc_self *ret)
+{
+	proc_source_self(s->proc, now_ns, ret);
 }

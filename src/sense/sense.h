@@ -14,11 +14,12 @@
 #include "decide/diag.h"
 #include "decide/model.h"
 #include "decide/sample.h"
+#include "proc_source.h"
 
 struct sense;
 struct sense_setup {
 	const char *rungs;	/* --rungs, NULL */
-	const char *proc_root, *sys_root;	/* NULL: /proc and /sys */
+	const char *root;	/* before /proc and /sys of the host's counters, for tests; NULL: the host */
 	unsigned int cpus;	/* 0: this host's */
 };
 
@@ -29,6 +30,8 @@ int sense_fd(const struct sense *s);	/* -1: none */
 void sense_dispatch(struct sense *s, uint64_t now_ns);
 void sense_read(struct sense *s, uint64_t now_ns, struct sample *ret);
 void sense_reload(struct sense *s, const struct model *m);
+/* This process: CPU share and memory. */
+void sense_self(struct sense *s, uint64_t now_ns, struct proc_self *ret);
 /* For an event: cgroup path and ports of a target slot. */
 void sense_cgroup(const struct sense *s, unsigned int slot, char *buf, size_t size);
 void sense_ports(const struct sense *s, unsigned int slot, char *buf, size_t size);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <linux/types.h>
 #include <bpf/bpf.h>
@@ -164,6 +165,10 @@ unsigned int targets_learn(struct targets *t, uint32_t tgid, uint32_t pid, bool 
 	struct process p;
 	unsigned int slot;
 
+	if (pid == (uint32_t)getpid()) {
+		tell_kernel(t, tgid, MAP_SLOT_SELF);
+		return MAP_SLOT_SELF;
+	}
 	if (process_read(t->proc_root, pid, &p) < 0) {
 		tell_kernel(t, tgid, MAP_SLOT_OTHER);
 		*ret_changed = true;
@@ -177,6 +182,13 @@ unsigned int targets_learn(struct targets *t, uint32_t tgid, uint32_t pid, bool 
 	tell_kernel(t, tgid, slot);
 	*ret_changed = true;
 	return slot;
+}
+
+unsigned int targets_owner(struct targets *t, uint32_t tgid, bool *ret_changed)
+{
+	const struct known *k = find(t, tgid);
+
+	return k ? k->slot : targets_learn(t, tgid, tgid, ret_changed);
 }
 
 static bool refresh_one(struct targets *t, struct known *k)

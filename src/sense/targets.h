@@ -20,9 +20,11 @@ int targets_new(const struct model *m, unsigned int slots, int tgid_slot_fd, con
 void targets_free(struct targets *t);
 /* New configuration: names keep their slots; every process is asked for again. */
 void targets_reload(struct targets *t, const struct model *m);
-/* A process that reads UDP, or owns a socket with datagrams in it. tgid: the kernel's number, pid: /proc's. Answers its slot,
- * MAP_SLOT_OTHER when it cannot be looked at. Already known ones are cheap. */
+/* A process that reads UDP and has no slot in the kernel's table (new, or another program since). tgid: the kernel's number,
+ * pid: /proc's. Answers its slot, MAP_SLOT_OTHER when it cannot be looked at. */
 unsigned int targets_learn(struct targets *t, uint32_t tgid, uint32_t pid, bool *ret_changed);
+/* A process that owns a socket with datagrams in it; a known one costs no look at /proc. */
+unsigned int targets_owner(struct targets *t, uint32_t tgid, bool *ret_changed);
 /* Look again at a few processes: gone, or moved to another cgroup. true: a slot changed (the generation must grow). */
 bool targets_refresh(struct targets *t, unsigned int at_most);
 /* The slot that a local port gives a socket of this process, or 0: its reader decides. */
