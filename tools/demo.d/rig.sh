@@ -9,12 +9,17 @@
 # v1: real-time needs the root group (RT_GROUP_SCHED); v2: the rig group.
 
 rig_names='snd net sfu'
-rig_sfu_low=64		# cpu.shares of the server before the remedy; v2: the weight is this * 100 / 1024
+rig_sfu_low=256		# cpu.shares of the server before the remedy; v2: the weight is this * 100 / 1024
 rig_pids=''		# of everything started here
 rig_hogs=''
 rig_home=''
-rig_cpus=$(nproc)
-rig_last_cpu=$((rig_cpus - 1))
+
+# The server has the last CPU to itself (and the burners, which are on all); what watches it must not disturb it.
+rig_cpu_list=$(awk '/^Cpus_allowed_list:/ { print $2 }' /proc/self/status)
+mapfile -t rig_cpu_ids < <(tr , '\n' <<<"$rig_cpu_list" | while IFS=- read -r low high; do seq "$low" "${high:-$low}"; done)
+rig_cpus=${#rig_cpu_ids[@]}
+rig_first_cpu=${rig_cpu_ids[0]}
+rig_last_cpu=${rig_cpu_ids[-1]}
 
 rig_find_cgroups()
 {
@@ -61,8 +66,9 @@ rig_cgroups()
 	[ -n "$rig_v1" ] || echo +cpu >"$rig_v2/dwelld-demo/cgroup.subtree_control" || die "cannot pass the cpu controller on"
 	rig_set_weight . $((4096 * rig_cpus))
 	rig_set_weight sfu $rig_sfu_low
-	rig_set_weight rig 20480
+	rig_set_weight rig 4096
 	echo $$ >"$rig_cpu/dwelld-demo/rig/cgroup.procs"	# the watcher and the daemon live on the starved host
+	[ "$rig_cpus" = 1 ] || taskset -pc "$(IFS=,; echo "${rig_cpu_ids[*]:0:rig_cpus-1}")" $$ >/dev/null
 }
 
 rig_in()	# GROUP NAMESPACE LOG COMMAND...: starts it, sets rig_started
@@ -74,6 +80,7 @@ rig_in()	# GROUP NAMESPACE LOG COMMAND...: starts it, sets rig_started
 		for hierarchy in "$rig_v1" "$rig_v2" "$rig_systemd"; do
 			[ -z "$hierarchy" ] || echo "$BASHPID" >"$hierarchy/dwelld-demo/$group/cgroup.procs"
 		done
+		taskset -pc "$rig_cpu_list" "$BASHPID" >/dev/null
 		[ "$group" != rig ] || [ -z "$rig_v1" ] || echo "$BASHPID" >"$rig_v1/cgroup.procs"
 		exec ${namespace:+nsenter --net=/run/netns/dwelld-demo-$namespace} "$@"
 	) </dev/null >>"$work_dir/$log" 2>&1 &
@@ -120,7 +127,7 @@ rig_start_server()	# MICROSECONDS of work per packet
 rig_start_senders()	# AUDIO VIDEO PER-FRAME: streams
 {
 	: >"$work_dir/send.log"
-	rig_in rig snd send.log "$work_dir/bin/demo-send" --to 10.0.0.2:5004 --receive 10.0.0.1:6000 --cpu 0 \
+	rig_in rig snd send.log "$work_dir/bin/demo-send" --to 10.0.0.2:5004 --receive 10.0.0.1:6000 --cpu "$rig_first_cpu" \
 		--audio "$1" --video "$2" --per-frame "$3"
 	rig_sender=$rig_started
 	rig_wait_for send.log '^second=1 '
@@ -131,7 +138,8 @@ rig_build()
 	rig_network
 	rig_cgroups
 	: >"$work_dir/relay.log"
-	rig_in rig net relay.log "$work_dir/bin/demo-relay" --loss-permille 80 --delay-ms 40 --jitter-ms 200 --cpu 0 snd sfu
+	rig_in rig net relay.log "$work_dir/bin/demo-relay" --loss-permille 80 --delay-ms 40 --jitter-ms 200 --cpu "$rig_first_cpu" \
+		snd sfu
 	rig_relay=$rig_started
 	rig_wait_for relay.log '^sched='
 	rig_start_server 100

@@ -126,7 +126,6 @@ scene_baseline()
 	scene_begin baseline "baseline: 20 RTP streams, 1000 packets/s, nothing wrong"
 	scene_until 40 scene_ok || { scene_fail "no ok within 40 s"; return; }
 	scene_while "$((short ? 5 : 12))" scene_ok || { scene_fail "not ok throughout"; return; }
-	scene_low_weight=$(rig_weight)
 	scene_row baseline "p50 $watch_p50_text p99 $watch_p99_text max $watch_max_text" "ok" "33 us OK"
 }
 
@@ -182,8 +181,8 @@ scene_impairment()
 	scene_log | grep -E 'ALERT|HOOK' | sed 's/^/   dwelld: /'
 	[ "$(scene_count 'HOOK')" = 0 ] || { scene_fail "a hook ran for a network fault"; return; }
 	[ "$watch_p50" -lt 1000000 ] || { scene_fail "dwell was not in microseconds"; return; }
-	scene_row network "p50 $watch_p50_text p99 $watch_p99_text max $watch_max_text, RTP loss $watch_loss_text jitter $watch_jitter_text" \
-		"network, nothing changed" "33 us OK, loss and RTT up"
+	scene_row network "p50 $watch_p50_text p99 $watch_p99_text max $watch_max_text" "network, nothing changed" "33 us OK, loss and RTT up"
+	scene_row "  RTP at arrival" "loss $watch_loss_text jitter $watch_jitter_text" "" ""
 }
 
 # What a void or failed attempt left is put right before the next.
@@ -249,6 +248,7 @@ scenes_all()
 {
 	watch_config "$work_dir/demo.conf"
 	watch_start "$work_dir/demo.conf"
+	scene_low_weight=$(rig_weight)
 	scene_run scene_baseline
 	scene_run scene_load
 	scene_run scene_release 90

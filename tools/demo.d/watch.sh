@@ -2,6 +2,9 @@
 # watch.sh - runs dwelld in the foreground and reads one status a second, as an operator's dwellctl would.
 
 watch_pid=''
+watch_verdict='-' watch_causes='-' watch_rule='-' watch_hook='-'
+watch_p50=-1 watch_p99=-1 watch_max=-1 watch_mean=-1 watch_rate=-1	# nanoseconds, packets/s; -1 unknown
+watch_p50_text='-' watch_p99_text='-' watch_max_text='-' watch_runq_text='-' watch_loss_text='-' watch_jitter_text='-'
 # shellcheck disable=SC2016	# jq's own variables
 watch_query='
 def time: if . == null then "-" elif . < 999500 then "\(. / 1000 | round)us" elif . < 99950000 then "\(. / 100000 | round / 10)ms"
