@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* journal_ids.h - the MESSAGE_ID of every kind of journal entry. Layer: act (constants).
  *
- * Made by "systemd-id128 new"; never changed, since people's filters and systemd/dwelld.catalog.in name them. A test
+ * Made by "systemd-id128 new"; never changed, since people's filters and systemd/dwelld.catalog name them. A test
  * compares this list with the catalogue. */
 #ifndef DWELLD_JOURNAL_IDS_H
 #define DWELLD_JOURNAL_IDS_H
