@@ -254,6 +254,7 @@ void bpf_source_read(struct bpf_source *b, uint64_t now_ns, struct sample *s)
 bool bpf_source_place(struct bpf_source *b, struct targets *t)
 {
 	bool ports = targets_have_ports(t), unowned = false;
+	int slot;
 
 	rows_used(b);
 	for (unsigned int i = 1; i < b->socket_rows; i++) {
@@ -263,11 +264,14 @@ bool bpf_source_place(struct bpf_source *b, struct targets *t)
 			continue;
 		if (!row->tgid && row->enqueued)
 			unowned = true;
+		slot = row->tgid ? targets_slot(t, row->tgid) : -1;
 		if (ports && row->port) {
 			row->forced_target = targets_of_port(t, row->tgid, row->port);
 			if (row->forced_target)
-				row->target = row->forced_target;
+				slot = (int)row->forced_target;
 		}
+		if (slot > 0)	/* its next read would say so too, but drops come before it */
+			row->target = (__u32)slot;
 	}
 	return unowned;
 }

@@ -154,6 +154,7 @@ static void new_processes(struct sense *s)
 	if (!s->new_process)
 		return;
 	s->new_process = false;
+	bpf_source_place(s->bpf, s->targets);
 	bpf_source_generation(s->bpf);
 	probes_cover_threads(s->probes);
 }

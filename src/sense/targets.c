@@ -19,9 +19,12 @@ struct slot {
 	char name[SAMPLE_NAME_MAX], unit[SAMPLE_NAME_MAX], cgroup[MODEL_PATH];
 };
 
+#define BUCKETS 4096
+
 struct known {
-	uint32_t tgid, pid;		/* 0: free entry */
+	uint32_t tgid, pid;
 	unsigned int slot;
+	uint16_t next;
 	struct process process;
 };
 
@@ -30,6 +33,7 @@ struct targets {
 	unsigned int target_count;
 	struct slot slot[SAMPLE_TARGETS];
 	struct known *known;		/* MAP_TGIDS entries, densely packed */
+	uint16_t bucket[BUCKETS];	/* chains through known[].next; index + 1, 0 ends */
 	unsigned int known_count, refresh_at, slots;
 	uint64_t no_slot;
 	int tgid_slot_fd;
@@ -39,10 +43,40 @@ struct targets {
 
 static struct known *find(const struct targets *t, uint32_t tgid)
 {
-	for (unsigned int i = 0; i < t->known_count; i++)
-		if (t->known[i].tgid == tgid)
-			return &t->known[i];
+	for (unsigned int at = t->bucket[tgid % BUCKETS]; at; at = t->known[at - 1].next)
+		if (t->known[at - 1].tgid == tgid)
+			return &t->known[at - 1];
 	return NULL;
+}
+
+static void chain_in(struct targets *t, unsigned int index)
+{
+	uint16_t *head = &t->bucket[t->known[index].tgid % BUCKETS];
+
+	t->known[index].next = *head;
+	*head = (uint16_t)(index + 1);
+}
+
+static void chain_out(struct targets *t, unsigned int index)
+{
+	uint16_t *at = &t->bucket[t->known[index].tgid % BUCKETS];
+
+	while (*at != index + 1)
+		at = &t->known[*at - 1].next;
+	*at = t->known[index].next;
+}
+
+/* The last entry takes the place of the one that goes. */
+static void known_remove(struct targets *t, unsigned int index)
+{
+	unsigned int last = --t->known_count;
+
+	chain_out(t, index);
+	if (index == last)
+		return;
+	chain_out(t, last);
+	t->known[index] = t->known[last];
+	chain_in(t, index);
 }
 
 static int slot_by_name(const struct targets *t, const char *name)
@@ -175,10 +209,16 @@ unsigned int targets_learn(struct targets *t, uint32_t tgid, uint32_t pid, bool 
 		return MAP_SLOT_OTHER;
 	}
 	slot = slot_of(t, &p);
-	if (!k && t->known_count < MAP_TGIDS)
-		k = &t->known[t->known_count++];
-	if (k)
-		*k = (struct known){ .tgid = tgid, .pid = pid, .slot = slot, .process = p };
+	if (!k && t->known_count < MAP_TGIDS) {
+		k = &t->known[t->known_count];
+		k->tgid = tgid;
+		chain_in(t, t->known_count++);
+	}
+	if (k) {
+		k->pid = pid;
+		k->slot = slot;
+		k->process = p;
+	}
 	tell_kernel(t, tgid, slot);
 	*ret_changed = true;
 	return slot;
@@ -191,13 +231,20 @@ unsigned int targets_owner(struct targets *t, uint32_t tgid, bool *ret_changed)
 	return k ? k->slot : targets_learn(t, tgid, tgid, ret_changed);
 }
 
+int targets_slot(const struct targets *t, uint32_t tgid)
+{
+	const struct known *k = find(t, tgid);
+
+	return k ? (int)k->slot : -1;
+}
+
 static bool refresh_one(struct targets *t, struct known *k)
 {
 	struct process p;
 	unsigned int slot;
 
 	if (process_read(t->proc_root, k->pid, &p) < 0) {
-		*k = t->known[--t->known_count];
+		known_remove(t, (unsigned int)(k - t->known));
 		return false;
 	}
 	if (!memcmp(&p, &k->process, sizeof(p)))

@@ -25,6 +25,7 @@ void targets_reload(struct targets *t, const struct model *m);
 unsigned int targets_learn(struct targets *t, uint32_t tgid, uint32_t pid, bool *ret_changed);
 /* A process that owns a socket with datagrams in it; a known one costs no look at /proc. */
 unsigned int targets_owner(struct targets *t, uint32_t tgid, bool *ret_changed);
+int targets_slot(const struct targets *t, uint32_t tgid);	/* -1: not known */
 /* Look again at a few processes: gone, or moved to another cgroup. true: a slot changed (the generation must grow). */
 bool targets_refresh(struct targets *t, unsigned int at_most);
 /* The slot that a local port gives a socket of this process, or 0: its reader decides. */
