@@ -59,9 +59,9 @@ int config_check_rule(struct config_tree *t, const struct config_entry *e, const
 	units_format_duration_exact(memory, window, sizeof(window));
 	if (destructive)
 		return config_error(t, at, "one short stall keeps \"when\" true for %s, longer than for = \"%s\", and would "
-				    "start the destructive hook \"%s\": add a term with a window of at most %s, such as \"and "
-				    "dwell.max[3s] > $slow\", or make for longer", window, hold, m->hook[rule->ladder].name,
-				    rule->for_ns ? hold : "for");
+				    "start the destructive hook \"%s\": add a term with a window shorter than for, such as "
+				    "\"and dwell.max[3s] > $slow\", or make for longer", window, hold,
+				    m->hook[rule->ladder].name);
 	/* an operator's "at once" is meant so */
 	if (rule->for_ns > 0)
 		config_warning(t, at, "one short stall keeps \"when\" true for %s, longer than for = \"%s\": add a term with a "

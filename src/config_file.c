@@ -223,6 +223,24 @@ static int model_read(struct config_tree *t, struct reader *r)
 	return hash(&r->m);
 }
 
+/* Files in the order they were read; first what belongs to none or to one that could not be parsed. */
+static size_t file_rank(const struct config_tree *t, const char *file)
+{
+	for (unsigned int i = 0; i < t->count; i++)
+		if (strcmp(t->source[i].path, file) == 0)
+			return i + 1;
+	return 0;
+}
+
+static bool comes_before(const struct config_tree *t, const struct diag_entry *a, const struct diag_entry *b)
+{
+	const size_t rank_a = file_rank(t, a->file), rank_b = file_rank(t, b->file);
+
+	if (rank_a != rank_b)
+		return rank_a < rank_b;
+	return rank_a && a->line < b->line;
+}
+
 /* By file and line, so that a reader works through them from the top; stable. */
 static void diag_sort(struct diag *d, size_t from, const struct config_tree *t)
 {
@@ -230,16 +248,10 @@ static void diag_sort(struct diag *d, size_t from, const struct config_tree *t)
 		const struct diag_entry e = d->entry[i];
 		size_t k = i;
 
-		for (; k > from; k--) {
-			const struct diag_entry *before = &d->entry[k - 1];
-
-			if (strcmp(before->file, e.file) != 0 || before->line <= e.line)
-				break;
-			d->entry[k] = *before;
-		}
+		for (; k > from && comes_before(t, &e, &d->entry[k - 1]); k--)
+			d->entry[k] = d->entry[k - 1];
 		d->entry[k] = e;
 	}
-	(void)t;
 }
 
 int config_read(const char *path, const char *dir, struct diag *d, struct model *ret)

@@ -178,13 +178,10 @@ static int undo_read(struct config_tree *t, const struct config_entry *e, struct
 	hook->place[HOOK_KEY_UNDO] = config_place(t, config_blame(&undo));
 	after = config_get(&undo, "after");
 	r = config_duration(t, after, &hook->undo.after_ns);
-	if (r < 0 && r != -ENOENT)
-		return r;
-	if (after)
-		hook->place[HOOK_KEY_UNDO_AFTER] = config_place(t, after);
-	if (hook->undo.after_ns < SECOND || hook->undo.after_ns > 7 * 86400 * SECOND)
-		return config_error(t, after, "expected 1s to 7d");
-	return undo_when_read(t, &undo, hook);
+	hook->place[HOOK_KEY_UNDO_AFTER] = config_place(t, after);
+	if (r == 0 && (hook->undo.after_ns < SECOND || hook->undo.after_ns > 7 * 86400 * SECOND))
+		r = config_error(t, after, "expected 1s to 7d");
+	return undo_when_read(t, &undo, hook) < 0 || r == -EINVAL ? -EINVAL : 0;
 }
 
 static int kind_read(struct config_tree *t, const struct config_entry *e, struct model_hook *hook)

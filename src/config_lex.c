@@ -37,14 +37,14 @@ void config_syntax_line(const char *text, unsigned int line, char *buf, size_t s
 
 int config_lex_fail(struct config_lex *l, unsigned int line, const char *format, ...)
 {
-	char text[256], shown[100];
+	char text[256], shown[100];	/* together shorter than DIAG_TEXT */
 	va_list ap;
 
 	va_start(ap, format);
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
 	config_syntax_line(l->text, line, shown, sizeof(shown));
-	return diag_add(l->d, l->source->path, line, "%s: %s", text, shown[0] ? shown : "(end of file)");
+	return diag_add(l->d, l->source->path, line, "%s, in: %s", text, shown[0] ? shown : "(an empty line)");
 }
 
 bool config_token_is(const struct config_token *token, const char *word)

@@ -33,7 +33,7 @@ struct config_lex {
 };
 
 int config_lex_next(struct config_lex *l);
-/* "message: the text of the line". Returns -EINVAL. */
+/* "message, in: the text of the line". Returns -EINVAL. */
 int config_lex_fail(struct config_lex *l, unsigned int line, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 bool config_token_is(const struct config_token *token, const char *word);	/* ignoring case */

@@ -112,8 +112,10 @@ static bool match_part(const struct model_match *match, int key, char *buf, size
 		snprintf(buf, size, "%s", match->cgroup);
 	else if (key == TARGET_PROCESS)
 		snprintf(buf, size, "%s", match->process);
+	else if (match->port_low && match->port_low == match->port_high)
+		snprintf(buf, size, "%u", match->port_low);
 	else if (match->port_low)
-		snprintf(buf, size, match->port_low == match->port_high ? "%u" : "%u-%u", match->port_low, match->port_high);
+		snprintf(buf, size, "%u-%u", match->port_low, match->port_high);
 	return buf[0] != '\0';
 }
 

@@ -7,19 +7,8 @@
 
 #include <stdio.h>
 
+#include "config_keys.h"
 #include "config_tree.h"
-
-/* Order of model_target.place, model_hook.place and model_rule.place. */
-enum config_target_key { TARGET_NAME, TARGET_UNIT, TARGET_CGROUP, TARGET_PROCESS, TARGET_PORTS, TARGET_PROFILE };
-enum config_hook_key {
-	HOOK_KEY_NAME, HOOK_KEY_KIND, HOOK_KEY_EXEC, HOOK_KEY_TIMEOUT, HOOK_KEY_USER, HOOK_KEY_CREDENTIAL, HOOK_KEY_ON,
-	HOOK_KEY_UNDO, HOOK_KEY_UNDO_AFTER, HOOK_KEY_UNDO_WHEN
-};
-enum config_rule_key {
-	RULE_NAME, RULE_CLASS, RULE_SEVERITY, RULE_TARGETS, RULE_ALL_TARGETS, RULE_WHEN, RULE_CLEAR, RULE_FOR,
-	RULE_CLEAR_FOR, RULE_NODATA, RULE_CRITICAL_WHEN, RULE_CRITICAL_FOR, RULE_SAMPLES, RULE_INHIBITS, RULE_LADDER,
-	RULE_NOTIFY, RULE_ALLOW_NETWORK, RULE_SUMMARY
-};
 
 /* Names of entries that exist but may be switched off or wrong, so that who refers to them gets one message, not two. */
 struct config_names { const struct config_section *targets, *hooks, *rules; };

@@ -53,30 +53,40 @@ static bool torn(const struct syntax *s)
 	       s->lex.before.line == s->lex.torn_line;
 }
 
-/* What is wrong with a token where a value should be. */
-static int fail_value(struct syntax *s)
+/* Why a token can't be a value; word is its text, for the messages that quote it. */
+static const char *value_reason(const struct config_token *t, const char *word, char *buf, size_t size)
 {
 	static const char *const truths[] = { "yes", "no", "on", "off", NULL };
-	struct config_lex *l = &s->lex;
-	const struct config_token *t = &l->token;
-	const int n = t->length > 40 ? 40 : (int)t->length;
+
+	if (t->kind == TOKEN_END)
+		return "expected a value, found the end of the file";
+	if (t->kind == TOKEN_NAME && is_word(t, truths)) {
+		snprintf(buf, size, "%s is no truth value, write true or false", word);
+		return buf;
+	}
+	if (t->kind == TOKEN_NAME) {
+		snprintf(buf, size, "expected a value; a word needs quotes: \"%s\"", word);
+		return buf;
+	}
+	if (t->c == '\'')
+		return "a string needs double quotes";
+	if ((unsigned char)t->c >= 0x80)
+		return "a string needs straight double quotes, found a byte that is not ASCII";
+	if (strchr("$/", t->c))
+		return "expected a value; a string needs double quotes";
+	return "expected a value";
+}
+
+static int fail_value(struct syntax *s)
+{
+	const struct config_token *t = &s->lex.token;
+	char word[41], key[41], reason[128];
 
 	if (torn(s))
 		return fail_torn(s);
-	if (t->kind == TOKEN_NAME && is_word(t, truths))
-		return config_lex_fail(l, t->line, "%.*s is no truth value, write true or false", n, t->at);
-	if (t->kind == TOKEN_NAME)
-		return config_lex_fail(l, t->line, "expected a value; a word needs quotes: \"%.*s\"", n, t->at);
-	if (t->kind == TOKEN_OTHER && t->c == '\'')
-		return config_lex_fail(l, t->line, "a string needs double quotes");
-	if (t->kind == TOKEN_OTHER && (unsigned char)t->c >= 0x80)
-		return config_lex_fail(l, t->line, "expected a value, found a byte that is not ASCII; a string needs straight "
-				       "double quotes");
-	if (t->kind == TOKEN_OTHER && strchr("$/", t->c))
-		return config_lex_fail(l, t->line, "expected a value; a string needs double quotes");
-	if (t->kind == TOKEN_END)
-		return config_lex_fail(l, t->line, "expected a value, found the end of the file");
-	return config_lex_fail(l, t->line, "expected a value");
+	snprintf(word, sizeof(word), "%.*s", t->length > 40 ? 40 : (int)t->length, t->at);
+	snprintf(key, sizeof(key), "%.*s", s->key.length > 40 ? 40 : (int)s->key.length, s->key.at ? s->key.at : "");
+	return config_lex_fail(&s->lex, t->line, "%s: %s", key, value_reason(t, word, reason, sizeof(reason)));
 }
 
 /* A bracket that should be closed here. */
@@ -122,7 +132,7 @@ static int values_check(struct syntax *s, char close)
 		if (next(s) < 0)
 			return -EINVAL;
 		if (is_other(s, close))
-			return config_lex_fail(&s->lex, s->lex.before.line, "a comma after the last value: take it away");
+			return config_lex_fail(&s->lex, s->lex.before.line, "a comma after the last value, take it away");
 	}
 	return next(s);
 }
@@ -146,12 +156,13 @@ static int fail_equals(struct syntax *s, const struct config_token *key, const s
 	struct config_lex *l = &s->lex;
 
 	if (before->kind == TOKEN_NUMBER && before->line == key->line && is_word(key, units))
-		return config_lex_fail(l, key->line, "a quantity needs quotes: \"%.*s%.*s\"",
+		return config_lex_fail(l, key->line, "%.*s: a quantity needs quotes: \"%.*s%.*s\"",
+				       s->key.length > 40 ? 40 : (int)s->key.length, s->key.at,
 				       before->length > 40 ? 40 : (int)before->length, before->at, n, key->at);
 	if (torn(s))
 		return fail_torn(s);
 	if (is_other(s, '.'))
-		return config_lex_fail(l, key->line, "a key has no dot in it: write %.*s = { ... = ...; };", n, key->at);
+		return config_lex_fail(l, key->line, "a key has no dot in it; write %.*s = { ... = ...; };", n, key->at);
 	return config_lex_fail(l, key->line, "expected = after \"%.*s\"", n, key->at);
 }
 
@@ -192,8 +203,8 @@ static int settings_check(struct syntax *s, const struct config_token *open, cha
 		return config_lex_fail(&s->lex, s->lex.token.line, "@include is not read: each file stands alone; put the other "
 				       "file into conf.d");
 	if (is_other(s, '%') && s->lex.before.kind == TOKEN_NUMBER)
-		return config_lex_fail(&s->lex, s->lex.token.line, "a quantity needs quotes: \"%.*s%%\"",
-				       s->lex.before.length > 40 ? 40 : (int)s->lex.before.length, s->lex.before.at);
+		return config_lex_fail(&s->lex, s->lex.token.line, "%.*s: a quantity needs quotes: \"%.*s%%\"",
+				       s->key.length > 40 ? 40 : (int)s->key.length, s->key.at, s->lex.before.length > 40 ? 40 : (int)s->lex.before.length, s->lex.before.at);
 	if (is_other(s, ';') && s->lex.before.kind == TOKEN_OTHER && s->lex.before.c == ';')
 		return config_lex_fail(&s->lex, s->lex.token.line, "one semicolon too many");
 	if (close)
@@ -233,7 +244,8 @@ static int number_check(struct syntax *s)
 	const int n = t->length > 40 ? 40 : (int)t->length;
 
 	if (t->glued)
-		return config_lex_fail(&s->lex, t->line, "a quantity needs quotes: \"%.*s\"", n, t->at);
+		return config_lex_fail(&s->lex, t->line, "%.*s: a quantity needs quotes: \"%.*s\"",
+				       s->key.length > 40 ? 40 : (int)s->key.length, s->key.at, n, t->at);
 	if (t->too_big) {
 		diag_add(s->lex.d, s->source->path, t->line, "%.*s: %.*s is too large a number; quantities are quoted, with a "
 			 "unit", s->key.length > 40 ? 40 : (int)s->key.length, s->key.at, n, t->at);
@@ -261,7 +273,7 @@ static int string_check(struct syntax *s)
 			return 0;
 		if (in_list)
 			return config_lex_fail(&s->lex, s->lex.token.line, "a comma is missing between two strings, they would "
-					       "become one");
+					       "be read as one");
 	}
 }
 

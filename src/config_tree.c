@@ -43,7 +43,8 @@ static bool already_told(const struct config_source *source, unsigned int line)
 	return false;
 }
 
-static void say(struct config_tree *t, enum diag_level level, const config_setting_t *at, const char *text)
+/* Texts quote what a file says, and are shown on terminals. */
+static void say(struct config_tree *t, enum diag_level level, const config_setting_t *at, char *text)
 {
 	const struct config_source *source = config_source_of(t, at);
 	const char *file = source ? source->path : NULL;
@@ -52,6 +53,9 @@ static void say(struct config_tree *t, enum diag_level level, const config_setti
 
 	if (level == DIAG_ERROR && already_told(source, line))
 		return;
+	for (char *p = text; *p; p++)
+		if ((unsigned char)*p < ' ' || (unsigned char)*p >= 127)
+			*p = '?';
 	key_path(at, key, sizeof(key));
 	if (level == DIAG_ERROR)
 		diag_add(t->d, file, line, "%s%s%s", key, key[0] ? ": " : "", text);
@@ -117,7 +121,9 @@ const char *config_nearest(const char *word, const char *const *names)
 	if (best_edits > 3)
 		best_edits = 3;
 	for (; *names; names++) {
-		const unsigned int edits = distance(word, *names);
+		/* "warn" means "warning" */
+		const bool begins = word[0] && word[1] && strncmp(word, *names, strlen(word)) == 0;
+		const unsigned int edits = begins ? 1 : distance(word, *names);
 
 		if (edits < best_edits || (edits == best_edits && !best)) {
 			best_edits = edits;
@@ -192,7 +198,7 @@ static void layer_add(struct config_tree *t, const config_setting_t *group, stru
 	}
 	name_setting = config_setting_get_member(group, "name");
 	if (!name_setting) {
-		config_error(t, group, "name: missing; every entry of \"%s\" needs one", group->parent->name);
+		config_error(t, group, "name is missing; every entry of \"%s\" needs one", group->parent->name);
 		return;
 	}
 	if (config_text(t, name_setting, SAMPLE_NAME_MAX, &name) < 0)

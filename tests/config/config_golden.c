@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* config_golden - reads a configuration and prints what there is to say about it, for comparison with a kept text.
- * Usage: config_golden [--print | --plain | --hash | --hooks] PATH
+ * Usage: config_golden [--print | --hash | --hooks | --check-hooks] PATH
  * PATH is a file, or a directory in the shape of /etc/dwelld. Paths are shown from its last component on. */
 #include <stdio.h>
 #include <stdlib.h>
