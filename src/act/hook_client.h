@@ -5,6 +5,8 @@
  * service and has the same interface. The daemon never execs a hook itself: the runner is told a name, finds the path.
  * Nothing blocks; the result comes through the callback from the loop. The child is in its own process group and dies
  * with its deadline even if the runner hangs (TERM, then KILL after grace, then reported lost).
+ * A run that cannot be started is a result too (exit 69, 75 when 64 run already), told from the loop; only a request that
+ * makes no sense and no memory are returned as errors, and then done is not called.
  * Ownership: hook_client_free ends what still runs (bounded) and reports nothing more. */
 #ifndef DWELLD_HOOK_CLIENT_H
 #define DWELLD_HOOK_CLIENT_H
