@@ -55,8 +55,4 @@ bool values_window_info(const struct values *v, uint64_t window_ns, struct value
 /* What found no row: reader threads and streams of the last sample. */
 uint32_t values_untracked_readers(const struct values *v);
 uint32_t values_untracked_streams(const struct values *v);
-/* Bytes allocated, and an upper bound of those touched by `targets` active slots with `threads` reader threads and `streams`
- * RTP streams in all. */
-size_t values_bytes(const struct values *v);
-size_t values_touched_bytes(const struct values *v, unsigned int targets, unsigned int threads, unsigned int streams);
 #endif

@@ -11,9 +11,9 @@
  *            happened meanwhile is in it once, covered_ns says over how long, and ticks that then arrive at once join
  *            the next cell. The window is marked stretched until that cell has left.
  * Gaps:      window_void() (start, suspend) empties the window and starts its coverage at 0.
- * Filled:    (values.c) percentiles, mean, over, share wait for their samples only, and for coverage > 0; rate, max, ratios
- *            and peaks for window_warm_ns() = min(length, 2 s), as they are normalised or robust; count for the
- *            whole length: a count over 10 s is a statement about 10 s. Before that the value is VALUE_GAP.
+ * Warm:      (values.c) percentiles, mean, over, share and ratios wait for their samples only, and for coverage > 0; rate,
+ *            count, max and peaks for window_warm_ns() = min(length, 2 s). Before that the value is VALUE_GAP. The
+ *            count of a window that is warm but not full yet is what was counted so far.
  * Resets:    a counter that decreased, or a histogram slot that did, is a reset, never a wrap: the series is emptied and
  *            covers again from this tick on (1000, 1010, 3, 8 gives 10, unknown, 5). The first reading is a baseline.
  * Memory:    a histogram's cells are stored octave by octave and not cleared but marked empty, so octaves and
@@ -52,7 +52,7 @@ unsigned int window_newest(const struct window *w);	/* ring index; call only whe
 /* Time the window's content stands for, no earlier than since_ns; can exceed length_ns when stretched. */
 uint64_t window_covered_ns(const struct window *w, uint64_t since_ns);
 uint64_t window_warm_ns(const struct window *w);
-bool window_filled(const struct window *w, uint64_t since_ns);	/* the whole length, to half a tick */
+bool window_warm(const struct window *w, uint64_t since_ns);	/* covers window_warm_ns(), to half a tick */
 bool window_stretched(const struct window *w);
 
 /* ---- histograms ---- */
