@@ -265,11 +265,15 @@ static int read_some(const struct traffic *t, int fd, struct traffic_result *r)
 	return read_one(t, fd, r);
 }
 
-static void receive_all(const struct traffic *t, int fd, int quit, struct traffic_result *r)
+/* quit_again: the write end of quit, to tell ourselves */
+static void receive_all(const struct traffic *t, int fd, int quit, int quit_again, struct traffic_result *r)
 {
 	struct pollfd p[2] = { { fd, POLLIN, 0 }, { quit, POLLIN, 0 } };
 	unsigned int stalled = 0;
+	char byte;
 
+	if (t->hold_until_sent && (read(quit, &byte, 1) != 1 || write(quit_again, "x", 1) != 1))
+		return;
 	if (t->hold_ms)
 		rest_ms(t->hold_ms);
 	for (;;) {
@@ -298,7 +302,7 @@ static void receiver_main(const struct traffic *t, int fd, struct traffic_run *r
 		if (t->read == READ_CLOSE)
 			close(fd);
 	} else {
-		receive_all(t, fd, quit, run->result);
+		receive_all(t, fd, quit, run->quit, run->result);
 	}
 	if (write(finished, &byte, 1) != 1)
 		_exit(1);
@@ -341,6 +345,7 @@ int traffic_start(const struct traffic *t, struct traffic_run *ret)
 	if (ret->result == MAP_FAILED || pipe(go) || pipe(quit) || pipe(finished) || pipe(ready))
 		return -errno;
 	ret->go = go[0];
+	ret->quit = quit[1];
 	ret->receiver = child();
 	if (ret->receiver == 0) {
 		if (t->netns) {

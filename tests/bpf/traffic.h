@@ -22,6 +22,7 @@ struct traffic {
 	unsigned int packets, senders;	/* in all; 0 senders: 1 */
 	unsigned int gap_us;		/* between datagrams of one sender; 0: as fast as it goes */
 	unsigned int stall_ms, stall_every;	/* the receiver sleeps so long before each so many reads */
+	bool hold_until_sent;		/* the receiver reads nothing before all was sent */
 	unsigned int hold_ms;		/* the receiver waits once, before its first read */
 	unsigned int pause_after;	/* the sender stops there until it is told again */
 	int rcvbuf;			/* 0: default */

@@ -259,7 +259,7 @@ static const struct traffic cases[] = {
 /* Ten that were there before us give no sample and disturb none of the ten that come after. */
 static void case_before_attach(void)
 {
-	const struct traffic t = { "10 queued before attach", READ_RECV, AF_INET, .packets = 20, .pause_after = 10, .hold_ms = 3000 };
+	const struct traffic t = { "10 queued before attach", READ_RECV, AF_INET, .packets = 20, .pause_after = 10, .hold_until_sent = true };
 	static uint64_t zero[HIST_SLOTS];
 	struct figures bpf = { 0 };
 	struct traffic_run run;
