@@ -14,26 +14,19 @@ void engine_out_begin(struct engine_out *out)
 	out->order_count = out->order_dropped = 0;
 }
 
-/* Only what is used: most of a model's arrays would be untouched pages. NULL: no memory. */
+/* Most of a model is unused array places, all zero: their pages stay untouched in the copy. NULL: no memory. */
 static struct model *model_copy(const struct model *m)
 {
+	static const char zero[512];
+	const char *from = (const char *)m;
 	struct model *c = calloc(1, sizeof(*c));
 
-	if (!c)
-		return NULL;
-	c->mode = m->mode;
-	c->tick_ns = m->tick_ns;
-	c->profile_count = m->profile_count;
-	c->target_count = m->target_count;
-	c->rule_count = m->rule_count;
-	c->hook_count = m->hook_count;
-	c->window_count = m->window_count;
-	memcpy(c->profile, m->profile, m->profile_count * sizeof(*m->profile));
-	memcpy(c->target, m->target, m->target_count * sizeof(*m->target));
-	memcpy(c->rule, m->rule, m->rule_count * sizeof(*m->rule));
-	memcpy(c->hook, m->hook, m->hook_count * sizeof(*m->hook));
-	memcpy(c->window_ns, m->window_ns, sizeof(m->window_ns));
-	memcpy(c->hash, m->hash, sizeof(m->hash));
+	for (size_t at = 0; c && at < sizeof(*m); at += sizeof(zero)) {
+		const size_t n = sizeof(*m) - at < sizeof(zero) ? sizeof(*m) - at : sizeof(zero);
+
+		if (memcmp(from + at, zero, n))
+			memcpy((char *)c + at, from + at, n);
+	}
 	return c;
 }
 
@@ -50,6 +43,7 @@ int engine_new(const struct model *m, const struct engine_setup *setup, struct e
 		return -ENOMEM;
 	engine_copy(e->setup.host, sizeof(e->setup.host), setup->host);
 	engine_copy(e->setup.boot_id, sizeof(e->setup.boot_id), setup->boot_id);
+	e->seq = setup->first_seq;
 	e->verdict = VERDICT_UNKNOWN;
 	e->model = model_copy(m);
 	e->values = values_new(m);
