@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """webhook_listener.py DIR - answers as the path says (/200, /429 ...; /hang never), keeps the last request in DIR.
 
-DIR/port is written when it listens. DIR/request has request line, headers and body."""
+/hold answers once DIR/release is there. DIR/port is written when it listens. DIR/request has request line, headers and body."""
 import http.server
 import os
 import sys
@@ -22,6 +22,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.path == "/hang":
             over.wait(30)
             return
+        if self.path.startswith("/hold"):
+            while not os.path.exists(directory + "/release") and not over.wait(0.05):
+                pass
+            self.path = "/200"
         if self.path == "/cut":
             self.close_connection = True
             return
