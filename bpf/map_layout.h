@@ -90,7 +90,7 @@ struct map_reader {
 
 /* Task storage (or HASH by tid where that is missing) of threads of watched processes. */
 struct map_thread {
-	__u64 queued_ts;	/* runnable and waiting since; 0: not waiting */
+	__u64 queued_ts;	/* runnable and waiting since, with a flag of runq.bpf.c in bit 0; 0: running */
 	__u32 row;		/* in readers[], 0: none */
 	__u32 target;
 	__u32 generation;	/* control.generation when target was looked up; 0 never */

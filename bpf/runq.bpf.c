@@ -14,7 +14,7 @@
 char LICENSE[] SEC("license") = "GPL";
 
 #define RUNQ_SANE_NS (60ULL * 1000000000ULL)	/* above: a stamp from before a detach, not a wait */
-#define RUNQ_TASK_WAKING 0x200
+#define RUNQ_EARLY 1ULL	/* lowest bit of a stamp: the thread had not left its CPU yet */
 #define RUNQ_WINDOW_NS 50000000ULL
 
 static __always_inline void runq_sample(__u32 target, __u64 now, __u64 since)
@@ -32,31 +32,37 @@ static __always_inline void runq_sample(__u32 target, __u64 now, __u64 since)
 	hist_add(target, MAP_DIST_RUNQ, (__u64)wait);
 }
 
-/* A waker may come while the thread is still on its way to sleep, so this fires for running threads too: the switch below
- * forgets a stamp that was not followed by sleep. The first stamp of a wait counts. */
+struct task_struct___running { int on_cpu; } CORE;	/* SMP kernels */
+
+/* A waker may come while the thread still runs: then either it is on its way to sleep and the wait has begun, or it will go on
+ * and sleep later, and the next wakeup takes its stamp for stale. So nothing has to be cleared when a thread falls asleep.
+ * A woken thread is not woken again before it has run; only one that was preempted on its way to sleep is, and it waits
+ * since then. */
 SEC("?tp_btf/sched_waking")
 int BPF_PROG(runq_waking, struct task_struct *task)
 {
+	struct task_struct___running *r = (void *)task;
 	struct map_thread *t;
+	bool running;
 
 	if (!task->bpf_storage)
 		return 0;
 	t = bpf_task_storage_get(&threads, task, 0, 0);
-	if (t && !t->queued_ts)
-		t->queued_ts = bpf_ktime_get_ns();
+	if (!t)
+		return 0;
+	running = r->on_cpu;
+	if (t->queued_ts && !(t->queued_ts & RUNQ_EARLY) && !running)
+		return 0;
+	t->queued_ts = running ? bpf_ktime_get_ns() | RUNQ_EARLY : bpf_ktime_get_ns() & ~RUNQ_EARLY;
 	return 0;
 }
 
-static __always_inline void runq_left(struct task_struct *prev, bool runnable, bool waking, __u64 now)
+static __always_inline void runq_preempted(struct task_struct *prev, __u64 now)
 {
 	struct map_thread *t = bpf_task_storage_get(&threads, prev, 0, 0);
 
-	if (!t)
-		return;
-	if (runnable)
-		t->queued_ts = now;
-	else if (!waking)	/* waking: a waker on another CPU has already stamped it, the wait has begun */
-		t->queued_ts = 0;
+	if (t)
+		t->queued_ts = now & ~RUNQ_EARLY;
 }
 
 static __always_inline void runq_arrived(struct task_struct *next, __u64 now)
@@ -76,29 +82,34 @@ static __always_inline void runq_arrived(struct task_struct *next, __u64 now)
 		t->target = tgid_target(next->tgid, false);
 		t->generation = current_generation;
 	}
-	runq_sample(t->target, now, since);
+	runq_sample(t->target, now, since & ~RUNQ_EARLY);
 }
 
-static __always_inline int runq_switched(struct task_struct *prev, struct task_struct *next, bool runnable, bool waking)
+static __always_inline int runq_switched(struct task_struct *prev, struct task_struct *next, bool runnable)
 {
-	__u64 now = bpf_ktime_get_ns();
+	bool left = runnable && prev->bpf_storage;
+	__u64 now;
 
-	if (prev->bpf_storage)
-		runq_left(prev, runnable, waking, now);
+	if (!left && !next->bpf_storage)
+		return 0;
+	now = bpf_ktime_get_ns();
+	if (left)
+		runq_preempted(prev, now);
 	if (next->bpf_storage)
 		runq_arrived(next, now);
 	return 0;
 }
 
-/* 5.18 and later hand over the state that the switch was decided on; task->__state may be RUNQ_TASK_WAKING by now. */
+/* 5.18 and later hand over the state that the switch was decided on. */
 SEC("?tp_btf/sched_switch")
 int BPF_PROG(runq_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
 {
 	if (!prev->bpf_storage && !next->bpf_storage)
 		return 0;
-	return runq_switched(prev, next, preempt || !prev_state, prev->__state == RUNQ_TASK_WAKING);
+	return runq_switched(prev, next, preempt || !prev_state);
 }
 
+/* Before, it is read from the thread: a waker may have set TASK_WAKING since, which is not 0 either. */
 SEC("?tp_btf/sched_switch")
 int BPF_PROG(runq_switch3, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
@@ -111,7 +122,7 @@ int BPF_PROG(runq_switch3, bool preempt, struct task_struct *prev, struct task_s
 		state = prev->__state;
 	else
 		state = old->state;
-	return runq_switched(prev, next, preempt || !state, state == RUNQ_TASK_WAKING);
+	return runq_switched(prev, next, preempt || !state);
 }
 
 /* A record for every thread of a process that has a slot, so that the hooks above find it. */
