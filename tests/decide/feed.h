@@ -25,6 +25,7 @@ struct feed {
 	struct engine_out out;
 	bool answers;			/* act/ is there: debts get written, hooks exit with exit_code */
 	int exit_code;
+	uint64_t step_ns;		/* between two ticks; 0 = TICK. Long quiet stretches may take 1 s */
 	unsigned int count[EVENT_KIND_COUNT], total;
 	unsigned int runs, dry_runs, debts, cancelled, settled;
 	struct event last[EVENT_KIND_COUNT];
@@ -295,14 +296,24 @@ static inline void feed_answer(const struct engine_out *out)
 	}
 }
 
+static inline uint64_t feed_step(void)
+{
+	return feed.step_ns ? feed.step_ns : TICK;
+}
+
+static inline int feed_ticks(double seconds)
+{
+	return (int)(seconds * 1e9 / (double)feed_step() + 0.5);
+}
+
 /* One tick, 250 ms after the last one. */
 static inline void feed_tick(void)
 {
 	engine_tick(feed.engine, &feed.sample, &feed.out);
 	feed.sample.gap = false;
 	feed_note(&feed.out);
-	feed.sample.now_ns += TICK;
-	feed.sample.wall_us += TICK / 1000;
+	feed.sample.now_ns += feed_step();
+	feed.sample.wall_us += feed_step() / 1000;
 	feed.sample.host_counter[SAMPLE_HOST_CPU_TOTAL] += 100;
 	feed.sample.host_counter[SAMPLE_HOST_NIC_PACKETS] += 100;
 }
@@ -310,9 +321,9 @@ static inline void feed_tick(void)
 /* seconds of traffic on a slot: pps packets of dwell ns, the reader's run-queue wait with it. */
 static inline void feed_load(int slot, double seconds, uint64_t dwell_ns, uint64_t runq_ns, unsigned int pps)
 {
-	for (int i = 0; i < (int)(seconds * 4 + 0.5); i++) {
-		feed_dwell(slot, dwell_ns, pps / 4);
-		feed_runq(slot, runq_ns, pps / 4);
+	for (int i = 0; i < feed_ticks(seconds); i++) {
+		feed_dwell(slot, dwell_ns, (unsigned int)(pps * feed_step() / SEC));
+		feed_runq(slot, runq_ns, (unsigned int)(pps * feed_step() / SEC));
 		feed_tick();
 	}
 }
@@ -329,7 +340,7 @@ static inline void feed_slow(double seconds)
 
 static inline void feed_silence(double seconds)
 {
-	for (int i = 0; i < (int)(seconds * 4 + 0.5); i++)
+	for (int i = 0; i < feed_ticks(seconds); i++)
 		feed_tick();
 }
 

@@ -91,7 +91,9 @@ Test(engine_cases, c05_flapping_freezes_hooks_and_settles)
 	}
 	cr_expect_eq(feed.total, told, "no more events");
 	cr_expect_eq(feed.runs, runs, "hooks are frozen");
+	feed.step_ns = SEC;
 	feed_load(SFU, 3610, 1 * MS, 10 * US, 2000);
+	feed.step_ns = 0;
 	cr_expect_eq(feed.count[EVENT_SETTLED], 1);
 	cr_expect_not_null(strstr(feed.last[EVENT_SETTLED].evidence_text, "more changes"), "%s",
 			   feed.last[EVENT_SETTLED].evidence_text);
@@ -182,7 +184,9 @@ Test(engine_cases, c10_a_probe_that_goes_away_resolves_nothing)
 	feed_probe("dwell", false);
 	feed.sample.target[SFU].dist[SAMPLE_DIST_DWELL].known = false;
 	feed.sample.target[SFU].counter_known = 0;
+	feed.step_ns = SEC;
 	feed_silence(7200);
+	feed.step_ns = 0;
 	cr_expect_eq(feed_state("r", SFU), STATE_FIRING);
 	cr_expect_eq(feed.count[EVENT_NODATA], 1, "%s", feed.log);
 	cr_expect_not_null(strstr(feed.last[EVENT_NODATA].evidence_text, "no data since"));
@@ -235,6 +239,7 @@ Test(engine_cases, c13_a_constant_value_is_data)
 {
 	case_rule();
 	start_warm();
+	feed.step_ns = SEC;
 	for (int i = 0; i < 3600; i++) {
 		feed_load(SFU, 1, 2 * MS, 0, 400);
 		cr_assert_eq(feed_state("r", SFU), STATE_OK, "after %d s", i);
