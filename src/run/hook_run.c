@@ -108,26 +108,42 @@ static int check_config(struct job *j)
 	return r < 0 ? r : check_config_dir(j, CONFIG_ETC "/conf.d");
 }
 
+/* The error that names this hook, "" when none does: a hook with an error is left out of the model. */
+static void find_error(const struct job *j, char *ret, size_t size)
+{
+	char quoted[80];
+
+	*ret = '\0';
+	snprintf(quoted, sizeof(quoted), "\"%s\"", j->request.hook);
+	for (size_t i = 0; i < j->diag.count && !*ret; i++) {
+		if (strstr(j->diag.entry[i].text, quoted))
+			diag_format(&j->diag.entry[i], ret, size);
+	}
+}
+
 static int find_hook(struct job *j)
 {
 	const bool page = strcmp(j->request.action, "notify") == 0;
-	char text[700] = "cannot be read";	/* a hook with an error is left out, and the error told */
+	char text[700] = "cannot be read";
 	int r = check_config(j);
 
 	if (r < 0)
 		return r;
 	r = config_read_hooks(j->options->config, NULL, &j->diag, &j->model);
-	if (j->diag.count)
-		diag_format(&j->diag.entry[0], text, sizeof(text));
-	if (r < 0)
+	if (r < 0) {
+		if (j->diag.count)
+			diag_format(&j->diag.entry[0], text, sizeof(text));
 		return refuse(j, REFUSE_CONFIG, "configuration: %s", text);
+	}
 	for (unsigned int i = 0; i < j->model.hook_count; i++) {
 		if (strcmp(j->model.hook[i].name, j->request.hook) == 0)
 			j->hook = &j->model.hook[i];
 	}
-	if (!j->hook)
+	if (!j->hook) {
+		find_error(j, text, sizeof(text));
 		return refuse(j, REFUSE_CONFIG, "no hook \"%s\" in the configuration%s%s", j->request.hook,
-			      j->diag.count ? "; " : "", j->diag.count ? text : "");
+			      *text ? "; " : "", text);
+	}
 	if (page != (j->hook->kind == HOOK_PAGE))
 		return refuse(j, REFUSE_USAGE, "hook \"%s\" is of kind %s, which has no action %s", j->hook->name,
 			      hook_kind_name(j->hook->kind), j->request.action);

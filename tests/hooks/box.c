@@ -74,8 +74,8 @@ void box_exec(struct box *b, const char *name, const char *keys, const char *exe
 	char text[sizeof(b->hooks) + 64];
 	const size_t n = strlen(b->hooks);
 
-	snprintf(b->hooks + n, sizeof(b->hooks) - n, "%s  { name = \"%s\"; exec = [ %s ]; %s }", n ? ",\n" : "", name,
-		 exec, keys);
+	snprintf(b->hooks + n, sizeof(b->hooks) - n, "%s  { name = \"%s\"; exec = [ %s ]; %s %s }", n ? ",\n" : "", name,
+		 exec, strstr(keys, "kind") ? "" : "kind = \"remedy\";", keys);
 	snprintf(text, sizeof(text), "hooks = (\n%s\n);\n", b->hooks);
 	box_file(b, "test.conf", 0644, text);
 }
