@@ -63,20 +63,27 @@ static void bool_key(const struct printing *p, const char *key, struct model_pla
 /* The shortest text that reads back to the same number. */
 static void quantity(const struct printing *p, double value, enum unit_dim dim)
 {
-	static const char *const suffix[] = {
-		[UNIT_NONE] = "", [UNIT_TIME] = "ns", [UNIT_RATIO] = "%", [UNIT_RATE] = "/s", [UNIT_BYTES] = "B"
+	static const struct { const char *suffix; double times; } sizes[] = {
+		{ "GiB", 1 << 30 }, { "MiB", 1 << 20 }, { "KiB", 1 << 10 }, { "B", 1 }
 	};
+	const char *suffix = dim == UNIT_TIME ? "ns" : dim == UNIT_RATIO ? "%" : dim == UNIT_RATE ? "/s" : "";
+	double shown = dim == UNIT_RATIO ? value * 100 : value, got;
 	char text[400], number[360];
 	enum unit_dim got_dim;
-	double got;
 
 	if (dim == UNIT_TIME && value == (double)(uint64_t)value) {
 		quoted(p, units_format_duration_exact((uint64_t)value, text, sizeof(text)));
 		return;
 	}
+	for (unsigned int i = 0; dim == UNIT_BYTES && i < 4; i++) {
+		shown = value / sizes[i].times;
+		suffix = sizes[i].suffix;
+		if (shown >= 1 && (shown >= 1e15 || shown == (double)(uint64_t)shown))
+			break;
+	}
 	for (int digits = 0; digits <= 30; digits++) {
-		snprintf(number, sizeof(number), "%.*f", digits, dim == UNIT_RATIO ? value * 100 : value);
-		snprintf(text, sizeof(text), "%s%s", number, suffix[dim]);
+		snprintf(number, sizeof(number), "%.*f", digits, shown);
+		snprintf(text, sizeof(text), "%s%s", number, suffix);
 		if (units_parse_quantity(text, &got, &got_dim) == 0 && got == value)
 			break;
 	}

@@ -116,7 +116,7 @@ static unsigned int distance(const char *a, const char *b)
 const char *config_nearest(const char *word, const char *const *names)
 {
 	const char *best = NULL;
-	unsigned int best_edits = (unsigned int)strlen(word) / 3 + 1;
+	unsigned int best_edits = (unsigned int)strlen(word) / 4 + 1;
 
 	if (best_edits > 3)
 		best_edits = 3;
