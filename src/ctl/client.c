@@ -15,7 +15,7 @@
 
 #include "text.h"
 
-#define HEADER_MAX 512		/* "OK LENGTH" or "ERR CODE text" */
+#define HEADER_MAX 480		/* "OK LENGTH" or "ERR CODE text" */
 
 struct talk {
 	int fd;
