@@ -34,10 +34,10 @@ static __always_inline void runq_sample(__u32 target, __u64 now, __u64 since)
 
 struct task_struct___running { int on_cpu; } CORE;	/* SMP kernels */
 
-/* A waker may come while the thread still runs: then either it is on its way to sleep and the wait has begun, or it will go on
- * and sleep later, and the next wakeup takes its stamp for stale. So nothing has to be cleared when a thread falls asleep.
- * A woken thread is not woken again before it has run; only one that was preempted on its way to sleep is, and it waits
- * since then. */
+/* A waker may come while the thread still runs: then either it is on its way to sleep and the wait has begun, or it will
+ * go on and sleep later, and the next wakeup takes its stamp for stale. So nothing has to be cleared when a thread falls
+ * asleep. A woken thread is not woken again before it has run; only one that was preempted on its way to sleep is, and it
+ * waits since then. */
 SEC("?tp_btf/sched_waking")
 int BPF_PROG(runq_waking, struct task_struct *task)
 {
@@ -143,8 +143,8 @@ int runq_threads(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-/* rq->clock is often stale at a switch, by what the wakeup and the idle exit took. Per CPU the smallest distance between it
- * and our clock within a window is that of a fresh one; the distance is signed and may cross zero. */
+/* rq->clock is often stale at a switch, by what the wakeup and the idle exit took. Per CPU the smallest distance between
+ * it and our clock within a window is that of a fresh one; the distance is signed and may cross zero. */
 struct runq_clock { __s64 smallest, smallest_before; __u64 window_ts; };
 struct { __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY); __uint(max_entries, 1);
 	 __type(key, __u32); __type(value, struct runq_clock); } runq_clocks SEC(".maps");
