@@ -150,9 +150,7 @@ static int text_read(struct proc_source *p, int *fd, const char *path, size_t ma
 			return -ENOMEM;
 		n = pread(*fd, p->text + have, (p->text_size - 1 < max ? p->text_size - 1 : max) - have, (off_t)have);
 		if (n < 0)
-			fd_close(fd);
-		if (n < 0)
-			return -EIO;
+			return fd_close(fd), -EIO;
 		if (!n)
 			break;
 		have += (size_t)n;
