@@ -269,13 +269,14 @@ make_systemctl() {
 	echo '[not set]' >"$fake/weight"
 	echo yes >"$fake/effect"
 	echo loaded >"$fake/load"
+	echo /sys.slice/sfu.service >"$fake/group"
 	cat >"$fake/systemctl" <<EOF
 #!/bin/sh
 echo "\$*" >>$fake/calls
 case \$1:\$3 in
 show:LoadState) cat $fake/load ;;
 show:CPUWeight) cat $fake/weight ;;
-show:ControlGroup) echo /sys.slice/sfu.service ;;
+show:ControlGroup) cat $fake/group ;;
 set-property:*)
 	echo "\${4#CPUWeight=}" >$fake/weight
 	[ "\$(cat $fake/effect)" = yes ] && echo "\${4#CPUWeight=}" >$tmp/v2/sys.slice/sfu.service/cpu.weight ;;
@@ -310,6 +311,16 @@ test_systemctl() {
 	expect 'unit: a weight without effect is refused and taken back' 69 'refused: *no effect*'
 	is 'unit: property is back' "$(cat "$fake/weight") $(tokens)" '100 0'
 	echo yes >"$fake/effect"
+
+	by_unit 'do'
+	echo 5 >"$tmp/v2/cpu.weight"	# of the root: nobody's
+	: >"$fake/group"
+	by_unit undo
+	expect 'unit: one that was stopped meanwhile is put back for its next start' 0 'put back old=1000 new=100'
+	is 'unit: its property is' "$(cat "$fake/weight")" 100
+	echo /sys.slice/sfu.service >"$fake/group"
+	rm "$tmp/v2/cpu.weight"
+	echo 100 >"$w"
 
 	by_unit 'do'
 	echo broken >"$fake/load"
