@@ -114,7 +114,8 @@ static void put_verdict(struct view *v)
 {
 	const struct headline h = headline_of(v);
 	const size_t big = big_width(h.big) + 4;
-	const bool beside = v->term->width >= big + 44;
+	const size_t sentence = text_width(h.sentence);
+	const bool beside = v->term->width >= big + (sentence > 44 ? sentence : 44);
 	char side[BIG_ROWS][256];
 	struct line l;
 	size_t i;
