@@ -57,7 +57,16 @@ static void complete(const struct daemon *d, struct event *e)
 	sense_ports(d->sense, (unsigned int)slot, e->ports, sizeof(e->ports));
 }
 
-static void order_run(struct daemon *d, struct order *o)
+static void carry_out(struct daemon *d, struct engine_out *out, uint64_t now_ns, bool nested);
+
+/* An answer to an order that failed at once may bring events and orders of its own: they are carried out after it. */
+static void answer_now(struct daemon *d, struct engine_out *more, uint64_t now_ns)
+{
+	carry_out(d, more, now_ns, true);
+	free(more);
+}
+
+static void order_run(struct daemon *d, struct order *o, bool nested)
 {
 	const struct model_hook *hook = &engine_model(d->engine)->hook[o->hook];
 	const struct hook_request request = { .hook = hook->name, .target = o->target, .action = o->action,
@@ -73,20 +82,21 @@ static void order_run(struct daemon *d, struct order *o)
 	r = hook_client_run(d->hooks, &request);
 	if (r >= 0)
 		return;
-	more = calloc(1, sizeof(*more));
-	if (!more)
-		return;
+	more = nested ? NULL : calloc(1, sizeof(*more));
 	snprintf(why, sizeof(why), "the runner could not be started: %s", strerror(-r));
+	if (!more) {
+		journal_say(d->journal, 3, NULL, "hook %s on %s: %s", hook->name, o->target, why);
+		return;
+	}
 	engine_hook_result(d->engine, o->hook, o->target, o->seq, lost, why, daemon_now_ns(), more);
-	for (uint32_t i = 0; i < more->event_count; i++)
-		journal_event(d->journal, &more->event[i]);
-	free(more);
+	answer_now(d, more, daemon_now_ns());
 }
 
-static void order_debt(struct daemon *d, const struct order *o, uint64_t now_ns)
+static void order_debt(struct daemon *d, const struct order *o, uint64_t now_ns, bool nested)
 {
 	const struct model *m = engine_model(d->engine);
 	enum debt_kind kind = o->kind == ORDER_DEBT_WRITE ? DEBT_OWE : DEBT_PAID;
+	struct engine_out *more;
 	int r = -ENOTDIR;
 
 	if (d->debts)
@@ -94,40 +104,36 @@ static void order_debt(struct daemon *d, const struct order *o, uint64_t now_ns)
 				o->rule >= 0 ? m->rule[o->rule].name : "", o->event.alert_id);
 	if (r >= 0)
 		return;
-	if (kind == DEBT_PAID) {
-		journal_say(d->journal, 3, NULL, "hook %s on %s: its settled debt could not be written (%s)",
-			    m->hook[o->hook].name, o->target, strerror(-r));
+	more = kind == DEBT_OWE && !nested ? calloc(1, sizeof(*more)) : NULL;
+	if (!more) {
+		journal_say(d->journal, 3, NULL, "hook %s on %s: its %s debt could not be written (%s)",
+			    m->hook[o->hook].name, o->target, kind == DEBT_OWE ? "new" : "settled", strerror(-r));
 		return;
 	}
-	engine_debt_written(d->engine, o->hook, o->target, o->seq, r, now_ns, d->out);
+	engine_debt_written(d->engine, o->hook, o->target, o->seq, r, now_ns, more);
+	answer_now(d, more, now_ns);
 }
 
-/* An order may bring more (a debt that cannot be written, say): the list is taken before it is worked through. */
+static void carry_out(struct daemon *d, struct engine_out *out, uint64_t now_ns, bool nested)
+{
+	for (uint32_t i = 0; i < out->event_count; i++) {
+		complete(d, &out->event[i]);
+		journal_event(d->journal, &out->event[i]);
+	}
+	if (out->event_dropped || out->order_dropped)
+		journal_say(d->journal, 3, NULL, "too much at once: %u events and %u orders were dropped",
+			    out->event_dropped, out->order_dropped);
+	for (uint32_t i = 0; i < out->order_count; i++) {
+		if (out->order[i].kind == ORDER_RUN)
+			order_run(d, &out->order[i], nested);
+		else
+			order_debt(d, &out->order[i], now_ns, nested);
+	}
+}
+
 void daemon_carry_out(struct daemon *d, uint64_t now_ns)
 {
-	struct engine_out *now;
-
-	for (unsigned int round = 0; d->out->event_count + d->out->order_count > 0 && round < 4; round++) {
-		now = malloc(sizeof(*now));
-		if (!now)
-			return;
-		memcpy(now, d->out, sizeof(*now));
-		d->out->event_count = d->out->order_count = d->out->event_dropped = d->out->order_dropped = 0;
-		for (uint32_t i = 0; i < now->event_count; i++) {
-			complete(d, &now->event[i]);
-			journal_event(d->journal, &now->event[i]);
-		}
-		if (now->event_dropped || now->order_dropped)
-			journal_say(d->journal, 3, NULL, "too much at once: %u events and %u orders were dropped",
-				    now->event_dropped, now->order_dropped);
-		for (uint32_t i = 0; i < now->order_count; i++) {
-			if (now->order[i].kind == ORDER_RUN)
-				order_run(d, &now->order[i]);
-			else
-				order_debt(d, &now->order[i], now_ns);
-		}
-		free(now);
-	}
+	carry_out(d, d->out, now_ns, false);
 }
 
 static void on_hook_done(void *userdata, const char *hook, const char *target, uint64_t seq, struct run_result result,
@@ -139,7 +145,6 @@ static void on_hook_done(void *userdata, const char *hook, const char *target, u
 
 	if (h < 0)
 		return;		/* a reload took it away; its debt was settled by then or stays on disk */
-	d->out->event_count = d->out->order_count = 0;
 	engine_hook_result(d->engine, h, target, seq, result, last_line, now_ns, d->out);
 	daemon_carry_out(d, now_ns);
 }
@@ -147,11 +152,12 @@ static void on_hook_done(void *userdata, const char *hook, const char *target, u
 static void on_debt_found(void *userdata, uint64_t seq, const char *hook, const char *target, const char *rule,
 			  const char *alert_id)
 {
+	const struct engine_debt debt = { .hook = hook, .target = target, .rule = rule, .alert_id = alert_id, .seq = seq };
 	struct daemon *d = userdata;
 
 	journal_say(d->journal, 5, NULL, "an undo is owed from before: hook %s on %s (rule %s, %s, seq %llu)", hook,
 		    target, rule, alert_id, (unsigned long long)seq);
-	engine_debt_restore(d->engine, hook, target, rule, daemon_now_ns());
+	engine_debt_restored(d->engine, &debt, daemon_now_ns());
 }
 
 static void on_debt_written(void *userdata, enum debt_kind kind, uint64_t seq, const char *hook, const char *target,
@@ -166,7 +172,6 @@ static void on_debt_written(void *userdata, enum debt_kind kind, uint64_t seq, c
 			    d->options.state_dir, strerror(-error));
 	if (kind != DEBT_OWE || h < 0)
 		return;
-	d->out->event_count = d->out->order_count = 0;
 	engine_debt_written(d->engine, h, target, seq, error, now_ns, d->out);
 	daemon_carry_out(d, now_ns);
 }
@@ -191,7 +196,6 @@ static void daemon_tick(struct daemon *d, uint64_t now_ns)
 {
 	char words[256];
 
-	d->out->event_count = d->out->order_count = d->out->event_dropped = d->out->order_dropped = 0;
 	d->sample->late_ns = now_ns > d->due_ns ? now_ns - d->due_ns : 0;
 	d->late_ns[d->late_at++ % LATE_TICKS] = d->sample->late_ns;
 	sense_read(d->sense, now_ns, d->sample);
@@ -263,8 +267,7 @@ int daemon_reload(struct daemon *d)
 	if (r >= 0) {
 		if (d->options.dry_run && m->mode == MODE_ACT)
 			m->mode = MODE_DRY_RUN;
-		d->out->event_count = d->out->order_count = 0;
-		r = engine_reload(d->engine, m, d->out);
+			r = engine_reload(d->engine, m, d->out);
 	}
 	if (r < 0) {
 		journal_say(d->journal, 3, NULL, "reload failed, the running configuration stays (%zu errors):",

@@ -110,7 +110,6 @@ static int verb_undo(struct daemon *d, const char *args, uid_t uid, char **ret_t
 		hook[0] = '\0';
 	else if (model_hook_find(engine_model(d->engine), hook) < 0)
 		return answer(ret_text, ret_length, "no hook of that name"), -ENOENT;
-	memset(d->out, 0, sizeof(*d->out));
 	n = engine_undo(d->engine, hook[0] ? hook : NULL, target[0] ? target : NULL, now_ns, d->out);
 	daemon_carry_out(d, now_ns);
 	snprintf(line, sizeof(line), n > 0 ? "%d undo%s started\n" : "nothing is owed\n", n, n == 1 ? "" : "s");
