@@ -3,6 +3,7 @@
 # Sourced by tools/demo. Everything that must be undone is undone by host_leave, which runs on every exit.
 
 host_entered=''
+exec {host_stdout}>&1
 host_awaited=''
 
 # The names are the same on Debian 12 and 13.
@@ -83,20 +84,17 @@ host_enter()
 # What the check compares, one thing a line. Programs: those of ours by path, so another dwelld does not matter.
 host_snapshot()
 {
-	local process
-
 	ip netns list | sed 's/ .*//; s/^/netns /' | sort
 	find /sys/fs/cgroup -type d -printf 'cgroup %p\n' 2>/dev/null | sort
 	bpftool -j link list 2>/dev/null | jq -r '.[] | "bpf-link \(.id) \(.type)"' | sort
-	for process in /proc/[0-9]*; do
-		case $(readlink "$process/exe" 2>/dev/null) in "$work_dir"/bin/*) echo "process ${process#/proc/}" ;; esac
-	done
+	find /proc/[0-9]*/exe -maxdepth 0 -lname "$work_dir/bin/*" -printf 'process %p\n' 2>/dev/null
 	cat /sys/fs/cgroup/cgroup.subtree_control /sys/fs/cgroup/unified/cgroup.subtree_control 2>/dev/null | sed 's/^/controllers /'
 	find /etc -type f -printf 'etc %p %s %T@\n' 2>/dev/null | sort
 }
 
 host_interrupted()
 {
+	exec >&"$host_stdout"
 	say
 	say "== interrupted"
 	[ -z "$host_awaited" ] || kill "$host_awaited" 2>/dev/null
@@ -131,6 +129,7 @@ host_leave()
 
 	trap '' INT TERM HUP
 	trap - EXIT
+	exec >&"$host_stdout"	# the trap may have come while a function's output went to a file
 	[ -n "$host_entered" ] || exit "$status"
 	watch_stop
 	rig_remove

@@ -83,7 +83,7 @@ rig_in()	# GROUP NAMESPACE LOG COMMAND...: starts it, sets rig_started
 		taskset -pc "$rig_cpu_list" "$BASHPID" >/dev/null
 		[ "$group" != rig ] || [ -z "$rig_v1" ] || echo "$BASHPID" >"$rig_v1/cgroup.procs"
 		exec ${namespace:+nsenter --net=/run/netns/dwelld-demo-$namespace} "$@"
-	) </dev/null >>"$work_dir/$log" 2>&1 &
+	) </dev/null >>"$work_dir/$log" 2>&1 {host_stdout}>&- &
 	rig_started=$!
 	rig_pids+=" $rig_started"
 }

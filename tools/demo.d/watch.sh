@@ -34,7 +34,7 @@ watch_start()	# CONFIG
 	: >"$work_dir/dwelld.log"
 	DWELLD_RUN_DIR=$work_dir/run DWELLD_STATE_DIR=$work_dir/state DWELLD_HOOK_DIR=$work_dir/hook \
 		DWELLD_RUNNER=$work_dir/bin/dwelld-hook-run "$work_dir/bin/dwelld" --config "$1" \
-		</dev/null >>"$work_dir/dwelld.log" 2>&1 &
+		</dev/null >>"$work_dir/dwelld.log" 2>&1 {host_stdout}>&- &
 	watch_pid=$!
 	until watch_status --json >"$work_dir/status.json" 2>/dev/null; do
 		kill -0 $watch_pid 2>/dev/null || { cat "$work_dir/dwelld.log" >&2; die "dwelld ended"; }
