@@ -39,7 +39,7 @@ for kind in sysusers tmpfiles; do
 	else
 		systemd-tmpfiles --create --root="$tmp/root" "$file" >"$tmp/out" 2>&1
 		is 'tmpfiles' "$? $(stat -c %a "$tmp/root/var/lib/dwelld-hook/runs" "$tmp/root/etc/dwelld/conf.d" | tr '\n' ' ')" \
-			'0 750 755 '
+			'0 2750 755 '
 	fi
 done
 done_testing
