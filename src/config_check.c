@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* config_check.c - what no single key can tell: does one stall outlive "for", may this hook follow that rule, are the
- * $values there, how many windows are there, is every hook used. */
+/* config_check.c - what no single key can tell: does one stall outlive "for", may this hook follow that rule,
+ * are the $values there, how many windows are there, is every hook used. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,8 @@ static uint64_t term_memory_ns(const struct expr_term *term)
 	return term->window_ns;
 }
 
-/* The same for the whole condition: "and" lets go with its shortest side, everything else with its longest. */
+/* The same for the whole condition: "and" lets go with its shortest side, everything else with its longest.
+ */
 static uint64_t memory_ns(const struct expr *e)
 {
 	uint64_t stack[EXPR_OPS_MAX + 1], a, b;
@@ -50,23 +51,32 @@ int config_check_rule(struct config_tree *t, const struct config_entry *e, const
 	char hold[32], window[32];
 
 	if (destructive && rule->class == CLASS_NETWORK && !rule->allow_network)
-		return config_error(t, config_get(e, "ladder"), "a network fault never starts a destructive hook (\"%s\"): "
-				    "moving clients away does not cure their network; if that is meant, say allow_network = "
-				    "true", m->hook[rule->ladder].name);
+		return config_error(t, config_get(e, "ladder"),
+				    "a network fault never starts a destructive hook (\"%s\"): "
+				    "moving clients away does not cure their network; if that is meant, say "
+				    "allow_network = "
+				    "true",
+				    m->hook[rule->ladder].name);
 	if (memory <= rule->for_ns)
 		return 0;
 	units_format_duration_exact(rule->for_ns, hold, sizeof(hold));
 	units_format_duration_exact(memory, window, sizeof(window));
 	if (destructive)
-		return config_error(t, at, "one short stall keeps \"when\" true for %s, longer than for = \"%s\", and would "
-				    "start the destructive hook \"%s\": add a term with a window shorter than for, such as "
-				    "\"and dwell.max[3s] > $slow\", or make for longer", window, hold,
-				    m->hook[rule->ladder].name);
+		return config_error(
+			t, at,
+			"one short stall keeps \"when\" true for %s, longer than for = \"%s\", and would "
+			"start the destructive hook \"%s\": add a term with a window shorter than for, such "
+			"as "
+			"\"and dwell.max[3s] > $slow\", or make for longer",
+			window, hold, m->hook[rule->ladder].name);
 	/* an operator's "at once" is meant so */
 	if (rule->for_ns > 0)
-		config_warning(t, at, "one short stall keeps \"when\" true for %s, longer than for = \"%s\": add a term with a "
-			       "window of at most %s, such as \"and dwell.max[3s] > $slow\", or make for longer", window,
-			       hold, hold);
+		config_warning(
+			t, at,
+			"one short stall keeps \"when\" true for %s, longer than for = \"%s\": add a term "
+			"with a "
+			"window of at most %s, such as \"and dwell.max[3s] > $slow\", or make for longer",
+			window, hold, hold);
 	return 0;
 }
 
@@ -132,16 +142,18 @@ static const char *param_suggest(const struct model *m, const char *name)
 
 static const char *const dim_names[] = {
 	[UNIT_NONE] = "a plain number", [UNIT_TIME] = "a duration", [UNIT_RATIO] = "a percentage",
-	[UNIT_RATE] = "a rate", [UNIT_BYTES] = "a size",
+	[UNIT_RATE] = "a rate",		[UNIT_BYTES] = "a size",
 };
 
 static bool is_comparison(enum expr_op_kind kind)
 {
-	return kind == EXPR_LT || kind == EXPR_LE || kind == EXPR_GT || kind == EXPR_GE || kind == EXPR_EQ || kind == EXPR_NE;
+	return kind == EXPR_LT || kind == EXPR_LE || kind == EXPR_GT || kind == EXPR_GE || kind == EXPR_EQ ||
+	       kind == EXPR_NE;
 }
 
 /* "dwell.p99 > $share": the parser can't know the dimension of a $value. */
-static const char *param_dim_wrong(const struct model *m, const struct expr *e, unsigned int i, enum unit_dim *ret_want)
+static const char *param_dim_wrong(const struct model *m, const struct expr *e, unsigned int i,
+				   enum unit_dim *ret_want)
 {
 	const struct expr_op *op = &e->op[i];
 	const struct model_param *param;
@@ -166,7 +178,12 @@ static const char *param_dim_wrong(const struct model *m, const struct expr *e, 
 	return NULL;
 }
 
-struct site { const struct expr *e; struct model_place place; const char *key; const struct model_rule *rule; };
+struct site {
+	const struct expr *e;
+	struct model_place place;
+	const char *key;
+	const struct model_rule *rule;
+};
 
 static void params_check(struct config_tree *t, const struct model *m, const struct site *site)
 {
@@ -179,10 +196,13 @@ static void params_check(struct config_tree *t, const struct model *m, const str
 		if (param_of_targets(m, site->rule, name))
 			continue;
 		if (param_find(m, -1, name))
-			snprintf(text, sizeof(text), "%s: $%s is not in the profile of every target that this watches; give "
-				 "the profile \"generic\" one too", site->key, name);
+			snprintf(text, sizeof(text),
+				 "%s: $%s is not in the profile of every target that this watches; give "
+				 "the profile \"generic\" one too",
+				 site->key, name);
 		else if (near)
-			snprintf(text, sizeof(text), "%s: no profile has $%s, did you mean $%s?", site->key, name, near);
+			snprintf(text, sizeof(text), "%s: no profile has $%s, did you mean $%s?", site->key,
+				 name, near);
 		else
 			snprintf(text, sizeof(text), "%s: no profile has $%s", site->key, name);
 		say(t, m, site->place, text);
@@ -192,16 +212,19 @@ static void params_check(struct config_tree *t, const struct model *m, const str
 
 		if (!name)
 			continue;
-		snprintf(text, sizeof(text), "%s: column %u: expected %s, and $%s is %s", site->key, site->e->op[i].column,
-			 dim_names[want], name, dim_names[param_find(m, -1, name)->dim]);
+		snprintf(text, sizeof(text), "%s: column %u: expected %s, and $%s is %s", site->key,
+			 site->e->op[i].column, dim_names[want], name,
+			 dim_names[param_find(m, -1, name)->dim]);
 		say(t, m, site->place, text);
 	}
 }
 
-static void windows_tell(struct config_tree *t, const struct model *m, const struct site *site, uint64_t one_more_ns)
+static void windows_tell(struct config_tree *t, const struct model *m, const struct site *site,
+			 uint64_t one_more_ns)
 {
 	char text[DIAG_TEXT], window[32];
-	int used = snprintf(text, sizeof(text), "%s: more than %d different windows: ", site->key, SIGNAL_WINDOWS_MAX);
+	int used = snprintf(text, sizeof(text), "%s: more than %d different windows: ", site->key,
+			    SIGNAL_WINDOWS_MAX);
 
 	for (unsigned int i = 0; i < m->window_count; i++)
 		used += snprintf(text + used, sizeof(text) - (size_t)used, "%s ",
@@ -236,13 +259,14 @@ static void dims_check(struct config_tree *t, const struct model *m)
 {
 	for (int i = 0; i < m->profile_count; i++) {
 		for (unsigned int k = 0; k < m->profile[i].param_count; k++) {
-			const struct model_param *p = &m->profile[i].param[k], *first = param_find(m, -1, p->name);
+			const struct model_param *p = &m->profile[i].param[k],
+						 *first = param_find(m, -1, p->name);
 			char text[DIAG_TEXT];
 
 			if (p->dim == first->dim)
 				continue;
-			snprintf(text, sizeof(text), "params.%s.%s: %s, but %s in another profile", m->profile[i].name,
-				 p->name, dim_names[p->dim], dim_names[first->dim]);
+			snprintf(text, sizeof(text), "params.%s.%s: %s, but %s in another profile",
+				 m->profile[i].name, p->name, dim_names[p->dim], dim_names[first->dim]);
 			say(t, m, p->place, text);
 		}
 	}
@@ -261,7 +285,8 @@ static void hooks_used(struct config_tree *t, const struct config_names *names, 
 		}
 		for (unsigned int k = 0; !used && k < names->hooks->count; k++)
 			if (strcmp(names->hooks->entry[k].name, name) == 0)
-				config_warning(t, config_get(&names->hooks->entry[k], "name"), "no rule uses hook \"%s\"", name);
+				config_warning(t, config_get(&names->hooks->entry[k], "name"),
+					       "no rule uses hook \"%s\"", name);
 	}
 }
 
@@ -273,9 +298,9 @@ void config_check_model(struct config_tree *t, const struct config_names *names,
 	for (int i = 0; i < m->rule_count; i++) {
 		const struct model_rule *r = &m->rule[i];
 		const struct site site[] = {
-			{ &r->when, r->place[RULE_WHEN], "when", r },
-			{ &r->clear, r->place[RULE_CLEAR], "clear", r },
-			{ &r->critical_when, r->place[RULE_CRITICAL_WHEN], "critical.when", r },
+			{&r->when, r->place[RULE_WHEN], "when", r},
+			{&r->clear, r->place[RULE_CLEAR], "clear", r},
+			{&r->critical_when, r->place[RULE_CRITICAL_WHEN], "critical.when", r},
 		};
 
 		for (unsigned int k = 0; k < 3; k++) {
@@ -285,7 +310,7 @@ void config_check_model(struct config_tree *t, const struct config_names *names,
 	}
 	for (int i = 0; i < m->hook_count; i++) {
 		const struct model_hook *h = &m->hook[i];
-		const struct site site = { &h->undo.when, h->place[HOOK_KEY_UNDO_WHEN], "undo.when", NULL };
+		const struct site site = {&h->undo.when, h->place[HOOK_KEY_UNDO_WHEN], "undo.when", NULL};
 
 		params_check(t, m, &site);
 		windows_collect(t, m, &site);

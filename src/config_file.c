@@ -18,7 +18,8 @@ static const char builtin_text[] =
 #include "builtin.inc"
 	;
 
-/* The whole file, 0-terminated, malloc'ed; or NULL with the reason in *d and errno's negative in *ret_error. */
+/* The whole file, 0-terminated, malloc'ed; or NULL with the reason in *d and errno's negative in *ret_error.
+ */
 static char *file_load(const char *path, struct diag *d, size_t *ret_size, int *ret_error)
 {
 	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -73,7 +74,8 @@ static int source_add(struct config_tree *t, const char *path, const char *text,
 		const int at = config_error_line(&s->cfg);
 
 		config_syntax_line(text, (unsigned int)at, line, sizeof(line));
-		diag_add(t->d, path, (unsigned int)at, "%s, at or before: %s", config_error_text(&s->cfg), line);
+		diag_add(t->d, path, (unsigned int)at, "%s, at or before: %s", config_error_text(&s->cfg),
+			 line);
 		config_destroy(&s->cfg);
 		t->broken = true;
 		return -EINVAL;
@@ -136,7 +138,8 @@ static int directory_add(struct config_tree *t, const char *dir)
 	}
 	for (int i = 0; i < n; i++) {
 		if (snprintf(path, sizeof(path), "%s/conf.d/%s", dir, list[i]->d_name) >= (int)sizeof(path))
-			r = diag_add(t->d, NULL, 0, "%.60s.../conf.d/%.80s: path too long", dir, list[i]->d_name);
+			r = diag_add(t->d, NULL, 0, "%.60s.../conf.d/%.80s: path too long", dir,
+				     list[i]->d_name);
 		else
 			r = file_add(t, path);
 		worst = r < 0 ? r : worst;
@@ -173,7 +176,10 @@ static int tree_read(const char *path, const char *dir, struct diag *d, struct c
 }
 
 /* Three sections and a model are too large for a stack. */
-struct reader { struct config_section targets, hooks, rules; struct model m; };
+struct reader {
+	struct config_section targets, hooks, rules;
+	struct model m;
+};
 
 static void model_begin(const struct config_tree *t, struct model *m)
 {
@@ -206,7 +212,7 @@ static int hash(struct model *m)
 
 static int model_read(struct config_tree *t, struct reader *r)
 {
-	const struct config_names names = { &r->targets, &r->hooks, &r->rules };
+	const struct config_names names = {&r->targets, &r->hooks, &r->rules};
 	bool builtin_rules = true;
 
 	model_begin(t, &r->m);

@@ -9,18 +9,16 @@
 
 #define SECOND 1000000000ULL
 
-static const char *const now[] = {
-	"name", "enabled", "kind", "exec", "timeout", "undo", "user", "credential", "on", NULL
-};
+static const char *const now[] = {"name", "enabled", "kind",	   "exec", "timeout",
+				  "undo", "user",    "credential", "on",   NULL};
 static const char *const later[] = {
-	"verify", "budget", "retries", "survives_reboot", "delay", "min_severity", "repeat", "env", "permit", "storm",
-	"cooldown", "hold", "expire", NULL
-};
-static const char *const undo_now[] = { "after", "when", "enabled", NULL };
-static const char *const undo_later[] = { "expire", "verify", NULL };
-static const char *const kinds[] = { "page", "remedy", "destructive", NULL };
-static const char *const kinds_later[] = { "permit", "evidence", NULL };
-static const char *const placeholders[] = { "target", "unit", "cgroup", "ports", "rule", "host", NULL };
+	"verify", "budget", "retries", "survives_reboot", "delay", "min_severity", "repeat",
+	"env",	  "permit", "storm",   "cooldown",	  "hold",  "expire",	   NULL};
+static const char *const undo_now[] = {"after", "when", "enabled", NULL};
+static const char *const undo_later[] = {"expire", "verify", NULL};
+static const char *const kinds[] = {"page", "remedy", "destructive", NULL};
+static const char *const kinds_later[] = {"permit", "evidence", NULL};
+static const char *const placeholders[] = {"target", "unit", "cgroup", "ports", "rule", "host", NULL};
 
 /* {word} must be one that the runner replaces; other braces are text. */
 static int placeholders_check(struct config_tree *t, const config_setting_t *s, const char *arg)
@@ -40,9 +38,13 @@ static int placeholders_check(struct config_tree *t, const config_setting_t *s, 
 			continue;
 		near = config_nearest(word, placeholders);
 		if (near)
-			return config_error(t, s, "{%s} is not replaced by anything, did you mean {%s}?", word, near);
-		return config_error(t, s, "{%s} is not replaced by anything; there are {target} {unit} {cgroup} {ports} "
-				    "{rule} {host}", word);
+			return config_error(t, s, "{%s} is not replaced by anything, did you mean {%s}?",
+					    word, near);
+		return config_error(
+			t, s,
+			"{%s} is not replaced by anything; there are {target} {unit} {cgroup} {ports} "
+			"{rule} {host}",
+			word);
 	}
 	return 0;
 }
@@ -53,10 +55,13 @@ static int exec_read(struct config_tree *t, const struct config_entry *e, struct
 	const int n = config_list_length(s);
 
 	if (!s)
-		return config_error(t, config_get(e, "name"), "hook \"%s\" has no exec: expected exec = [ \"/path\", \"argument\" ]",
+		return config_error(t, config_get(e, "name"),
+				    "hook \"%s\" has no exec: expected exec = [ \"/path\", \"argument\" ]",
 				    e->name);
 	if (!config_setting_is_array(s) && !config_setting_is_list(s))
-		return config_error(t, s, "expected an array, one string per argument: [ \"/path\", \"argument\" ]; no shell runs");
+		return config_error(t, s,
+				    "expected an array, one string per argument: [ \"/path\", \"argument\" "
+				    "]; no shell runs");
 	if (n == 0 || n > MODEL_ARGV)
 		return config_error(t, s, "expected 1 to %d strings, found %d", MODEL_ARGV, n);
 	for (int i = 0; i < n; i++) {
@@ -83,13 +88,15 @@ static int credential_read(struct config_tree *t, const config_setting_t *s, str
 	if (config_text(t, s, MODEL_NAME + MODEL_PATH, &text) < 0)
 		return -EINVAL;
 	colon = strchr(text, ':');
-	if (!colon || colon == text || colon[1] != '/' || colon - text >= MODEL_NAME || strlen(colon + 1) >= MODEL_PATH)
+	if (!colon || colon == text || colon[1] != '/' || colon - text >= MODEL_NAME ||
+	    strlen(colon + 1) >= MODEL_PATH)
 		return config_error(t, s, "expected \"name:/absolute/path\", found \"%.60s\"", text);
 	snprintf(hook->credential_name[k], MODEL_NAME, "%.*s", (int)(colon - text), text);
 	snprintf(hook->credential_path[k], MODEL_PATH, "%s", colon + 1);
 	/* it becomes a file name */
 	if (!config_name_ok(hook->credential_name[k], "", MODEL_NAME) || hook->credential_name[k][0] == '.')
-		return config_error(t, s, "expected a name of letters, digits and . _ : @ - before the colon");
+		return config_error(t, s,
+				    "expected a name of letters, digits and . _ : @ - before the colon");
 	hook->credential_count++;
 	return 0;
 }
@@ -108,15 +115,16 @@ static int credentials_read(struct config_tree *t, const config_setting_t *s, st
 
 static int on_read(struct config_tree *t, const config_setting_t *s, struct model_hook *hook)
 {
-	const char *names[EVENT_KIND_COUNT + 1] = { NULL };
-	const struct config_keys choice = { names, NULL };
+	const char *names[EVENT_KIND_COUNT + 1] = {NULL};
+	const struct config_keys choice = {names, NULL};
 	const int n = config_list_length(s);
 	int value;
 
 	if (!s)
 		return 0;
 	if (hook->kind != HOOK_PAGE)
-		return config_error(t, s, "only for hooks of kind \"page\"; a %s follows its rule", hook_kind_name(hook->kind));
+		return config_error(t, s, "only for hooks of kind \"page\"; a %s follows its rule",
+				    hook_kind_name(hook->kind));
 	if (n == 0)
 		return config_error(t, s, "expected at least one event, such as [ \"fire\", \"resolve\" ]");
 	for (int i = 0; i < EVENT_KIND_COUNT; i++)
@@ -141,13 +149,16 @@ static int undo_when_read(struct config_tree *t, const struct config_entry *undo
 	}
 	if (r != -ENOENT)
 		return r;
-	/* what was done to relieve a symptom hides it: without a cause to look at, nobody knows when it may end */
+	/* what was done to relieve a symptom hides it: without a cause to look at, nobody knows when it may
+	 * end */
 	if (hook->kind == HOOK_DESTRUCTIVE) {
 		hook->undo.given = false;
-		config_warning(t, config_blame(undo), "a destructive hook without undo.when is undone by hand only "
+		config_warning(t, config_blame(undo),
+			       "a destructive hook without undo.when is undone by hand only "
 			       "(dwellctl undo)");
 	} else {
-		config_warning(t, config_blame(undo), "without undo.when the remedy is taken back as soon as its effect "
+		config_warning(t, config_blame(undo),
+			       "without undo.when the remedy is taken back as soon as its effect "
 			       "shows, and may have to be done again; give a condition on the cause, such as "
 			       "\"host.cpu.busy < 80%%\"");
 	}
@@ -156,7 +167,7 @@ static int undo_when_read(struct config_tree *t, const struct config_entry *undo
 
 static int undo_read(struct config_tree *t, const struct config_entry *e, struct model_hook *hook)
 {
-	const struct config_keys keys = { undo_now, undo_later };
+	const struct config_keys keys = {undo_now, undo_later};
 	struct config_entry undo;
 	const config_setting_t *after;
 	int r;
@@ -164,8 +175,10 @@ static int undo_read(struct config_tree *t, const struct config_entry *e, struct
 	hook->undo.after_ns = 300 * SECOND;
 	if (!config_sub(t, e, "undo", &undo)) {
 		if (hook->kind == HOOK_DESTRUCTIVE)
-			config_warning(t, config_get(e, "name"), "hook \"%s\": a destructive hook without undo.when is undone "
-				       "by hand only (dwellctl undo)", e->name);
+			config_warning(t, config_get(e, "name"),
+				       "hook \"%s\": a destructive hook without undo.when is undone "
+				       "by hand only (dwellctl undo)",
+				       e->name);
 		return 0;
 	}
 	for (unsigned int i = 0; i < undo.layers; i++)
@@ -186,12 +199,14 @@ static int undo_read(struct config_tree *t, const struct config_entry *e, struct
 
 static int kind_read(struct config_tree *t, const struct config_entry *e, struct model_hook *hook)
 {
-	const struct config_keys choice = { kinds, kinds_later };
+	const struct config_keys choice = {kinds, kinds_later};
 	int value, r = config_choice(t, config_get(e, "kind"), &choice, &value);
 
 	if (r == -ENOENT)
-		return config_error(t, config_get(e, "name"), "hook \"%s\" has no kind: expected \"page\", \"remedy\" or "
-				    "\"destructive\"", e->name);
+		return config_error(t, config_get(e, "name"),
+				    "hook \"%s\" has no kind: expected \"page\", \"remedy\" or "
+				    "\"destructive\"",
+				    e->name);
 	if (r == 0)
 		hook->kind = (enum hook_kind)value;
 	return r;
@@ -226,7 +241,7 @@ static int timeout_read(struct config_tree *t, const struct config_entry *e, str
 static int hook_read(struct config_tree *t, const struct config_entry *e, struct model_hook *ret)
 {
 	const config_setting_t *name = config_get(e, "name");
-	static const char *const places[] = { "name", "kind", "exec", "timeout", "user", "credential", "on" };
+	static const char *const places[] = {"name", "kind", "exec", "timeout", "user", "credential", "on"};
 	bool bad;
 
 	snprintf(ret->name, sizeof(ret->name), "%.*s", MODEL_NAME - 1, e->name);
@@ -236,11 +251,12 @@ static int hook_read(struct config_tree *t, const struct config_entry *e, struct
 		if (config_get(e, places[i]))
 			ret->place[i] = config_place(t, config_get(e, places[i]));
 	if (!config_name_ok(e->name, "", MODEL_NAME))
-		return config_error(t, name, "expected letters, digits and . _ : @ -, at most %d of them", MODEL_NAME - 1);
+		return config_error(t, name, "expected letters, digits and . _ : @ -, at most %d of them",
+				    MODEL_NAME - 1);
 	bad = exec_read(t, e, ret) < 0;
 	bad |= timeout_read(t, e, ret) < 0;
 	bad |= credentials_read(t, config_get(e, "credential"), ret) < 0;
-	if (kind_read(t, e, ret) < 0)	/* what follows depends on it */
+	if (kind_read(t, e, ret) < 0) /* what follows depends on it */
 		return -EINVAL;
 	bad |= user_read(t, e, ret) < 0;
 	bad |= on_read(t, config_get(e, "on"), ret) < 0;
@@ -250,11 +266,11 @@ static int hook_read(struct config_tree *t, const struct config_entry *e, struct
 
 void config_hooks(struct config_tree *t, const struct config_section *section, struct model *m)
 {
-	const struct config_keys keys = { now, later };
+	const struct config_keys keys = {now, later};
 
 	for (unsigned int i = 0; i < section->count; i++) {
 		const struct config_entry *e = &section->entry[i];
-		struct model_hook hook = { 0 };
+		struct model_hook hook = {0};
 		const size_t errors = t->d->errors;
 
 		for (unsigned int k = 0; k < e->layers; k++)

@@ -37,14 +37,15 @@ void config_syntax_line(const char *text, unsigned int line, char *buf, size_t s
 
 int config_lex_fail(struct config_lex *l, unsigned int line, const char *format, ...)
 {
-	char text[256], shown[100];	/* together shorter than DIAG_TEXT */
+	char text[256], shown[100]; /* together shorter than DIAG_TEXT */
 	va_list ap;
 
 	va_start(ap, format);
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
 	config_syntax_line(l->text, line, shown, sizeof(shown));
-	return diag_add(l->d, l->source->path, line, "%s, in: %s", text, shown[0] ? shown : "(an empty line)");
+	return diag_add(l->d, l->source->path, line, "%s, in: %s", text,
+			shown[0] ? shown : "(an empty line)");
 }
 
 bool config_token_is(const struct config_token *token, const char *word)
@@ -152,21 +153,24 @@ static void number_read(struct config_lex *l)
 	if (*l->at == '+' || *l->at == '-')
 		l->at++;
 	if (l->at == start && starts(l, "0x")) {
-		for (l->at += 2; l->at < l->end && (is_digit(*l->at) || strchr("abcdefABCDEF", *l->at)); l->at++)
+		for (l->at += 2; l->at < l->end && (is_digit(*l->at) || strchr("abcdefABCDEF", *l->at));
+		     l->at++)
 			;
 	} else {
 		while (l->at < l->end && (is_digit(*l->at) || *l->at == '.'))
 			l->at++;
 		if (l->at + 1 < l->end && (*l->at == 'e' || *l->at == 'E') &&
-		    (is_digit(l->at[1]) || ((l->at[1] == '+' || l->at[1] == '-') && l->at + 2 < l->end && is_digit(l->at[2]))))
+		    (is_digit(l->at[1]) ||
+		     ((l->at[1] == '+' || l->at[1] == '-') && l->at + 2 < l->end && is_digit(l->at[2]))))
 			for (l->at += 2; l->at < l->end && is_digit(*l->at); l->at++)
 				;
 	}
 	while (l->at < l->end && *l->at == 'L')
 		l->at++;
 	l->token.too_big = number_too_big(start, (size_t)(l->at - start));
-	l->token.glued = l->at < l->end && (is_alpha(*l->at) || *l->at == '%' || *l->at == '-' || *l->at == ':' ||
-					    (*l->at == '/' && l->at + 1 < l->end && is_alpha(l->at[1])));
+	l->token.glued =
+		l->at < l->end && (is_alpha(*l->at) || *l->at == '%' || *l->at == '-' || *l->at == ':' ||
+				   (*l->at == '/' && l->at + 1 < l->end && is_alpha(l->at[1])));
 	while (l->token.glued && l->at < l->end && !strchr(" \t\r\n\f;,)]}\"#", *l->at))
 		l->at++;
 }
@@ -187,12 +191,13 @@ int config_lex_next(struct config_lex *l)
 	if (blanks_skip(l) < 0)
 		return -EINVAL;
 	p = l->at;
-	l->token = (struct config_token){ .at = p, .line = l->line };
+	l->token = (struct config_token){.at = p, .line = l->line};
 	if (p >= l->end)
 		return 0;
 	if (*p == '"') {
 		r = string_read(l);
-	} else if (is_digit(*p) || ((*p == '+' || *p == '-' || *p == '.') && p + 1 < l->end && is_digit(p[1])) ||
+	} else if (is_digit(*p) ||
+		   ((*p == '+' || *p == '-' || *p == '.') && p + 1 < l->end && is_digit(p[1])) ||
 		   ((*p == '+' || *p == '-') && p + 2 < l->end && p[1] == '.' && is_digit(p[2]))) {
 		number_read(l);
 	} else if (is_alpha(*p) || *p == '*') {
@@ -203,7 +208,8 @@ int config_lex_next(struct config_lex *l)
 		l->at++;
 	}
 	l->token.length = (size_t)(l->at - p);
-	if (l->token.kind == TOKEN_NAME && (config_token_is(&l->token, "true") || config_token_is(&l->token, "false")))
+	if (l->token.kind == TOKEN_NAME &&
+	    (config_token_is(&l->token, "true") || config_token_is(&l->token, "false")))
 		l->token.kind = TOKEN_BOOL;
 	return r;
 }

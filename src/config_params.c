@@ -6,12 +6,11 @@
 #include "config_sections.h"
 #include "decide/units.h"
 
-static const char *const top_now[] = { "mode", "builtin_rules", "params", "targets", "rules", "hooks", NULL };
-static const char *const top_later[] = {
-	"storm", "cooldown", "hold", "expire", "budget", "permit", "repeat", "flight", "ledger", "metrics", "required", NULL
-};
-static const char *const modes[] = { "observe", "dry-run", "act", NULL };
-static const char *const severities[] = { "info", "warning", "critical", NULL };
+static const char *const top_now[] = {"mode", "builtin_rules", "params", "targets", "rules", "hooks", NULL};
+static const char *const top_later[] = {"storm",  "cooldown", "hold",	"expire",  "budget",   "permit",
+					"repeat", "flight",   "ledger", "metrics", "required", NULL};
+static const char *const modes[] = {"observe", "dry-run", "act", NULL};
+static const char *const severities[] = {"info", "warning", "critical", NULL};
 
 bool config_enabled(struct config_tree *t, const struct config_entry *e)
 {
@@ -30,7 +29,7 @@ void config_names_of(const struct config_section *section, const char **ret)
 
 void config_top(struct config_tree *t, struct model *m, bool *ret_builtin_rules)
 {
-	const struct config_keys keys = { top_now, top_later }, choice = { modes, NULL };
+	const struct config_keys keys = {top_now, top_later}, choice = {modes, NULL};
 
 	for (unsigned int i = 0; i < t->count; i++) {
 		const config_setting_t *root = config_root_setting(&t->source[i].cfg);
@@ -79,7 +78,8 @@ static struct model_param *param_of(struct config_tree *t, const config_setting_
 		return NULL;
 	}
 	if (strlen(s->name) >= EXPR_PARAM_NAME || s->name[strcspn(s->name, "-*")]) {
-		config_error(t, s, "expected a name of letters, digits and _ of at most %d bytes", EXPR_PARAM_NAME - 1);
+		config_error(t, s, "expected a name of letters, digits and _ of at most %d bytes",
+			     EXPR_PARAM_NAME - 1);
 		return NULL;
 	}
 	return &p->param[p->param_count];
@@ -87,8 +87,8 @@ static struct model_param *param_of(struct config_tree *t, const config_setting_
 
 static void param_read(struct config_tree *t, const config_setting_t *s, struct model_profile *p)
 {
-	const struct config_keys choice = { severities, NULL };
-	struct model_param *param, next = { .place = config_place(t, s) };
+	const struct config_keys choice = {severities, NULL};
+	struct model_param *param, next = {.place = config_place(t, s)};
 	const char *text;
 	int value;
 
@@ -100,13 +100,16 @@ static void param_read(struct config_tree *t, const config_setting_t *s, struct 
 		return;
 	}
 	if (s->type != CONFIG_TYPE_STRING) {
-		config_error(t, s, "expected a quoted quantity, such as \"10ms\", \"30%%\", \"5/s\", \"64KiB\"");
+		config_error(t, s,
+			     "expected a quoted quantity, such as \"10ms\", \"30%%\", \"5/s\", \"64KiB\"");
 		return;
 	}
 	if (config_text(t, s, MODEL_TEXT, &text) < 0)
 		return;
 	if (units_parse_quantity(text, &next.value, &next.dim) < 0) {
-		config_error(t, s, "expected a quoted quantity, such as \"10ms\", \"30%%\", \"5/s\", \"64KiB\", found \"%.60s\"",
+		config_error(t, s,
+			     "expected a quoted quantity, such as \"10ms\", \"30%%\", \"5/s\", \"64KiB\", "
+			     "found \"%.60s\"",
 			     text);
 		return;
 	}
@@ -122,10 +125,13 @@ static void param_read(struct config_tree *t, const config_setting_t *s, struct 
 void config_params(struct config_tree *t, struct model *m)
 {
 	for (unsigned int i = 0; i < t->count; i++) {
-		const config_setting_t *params = config_setting_get_member(config_root_setting(&t->source[i].cfg), "params");
+		const config_setting_t *params =
+			config_setting_get_member(config_root_setting(&t->source[i].cfg), "params");
 
 		if (params && !config_setting_is_group(params)) {
-			config_error(t, params, "expected a group of profiles: params = { media = { slow = \"10ms\"; }; };");
+			config_error(
+				t, params,
+				"expected a group of profiles: params = { media = { slow = \"10ms\"; }; };");
 			continue;
 		}
 		for (int k = 0; params && k < config_setting_length(params); k++) {

@@ -10,7 +10,11 @@
 #include "decide/event.h"
 #include "decide/units.h"
 
-struct printing { const struct model *m; bool comments; FILE *out; };
+struct printing {
+	const struct model *m;
+	bool comments;
+	FILE *out;
+};
 
 static void quoted(const struct printing *p, const char *text)
 {
@@ -63,9 +67,10 @@ static void bool_key(const struct printing *p, const char *key, struct model_pla
 /* The shortest text that reads back to the same number. */
 static void quantity(const struct printing *p, double value, enum unit_dim dim)
 {
-	static const struct { const char *suffix; double times; } sizes[] = {
-		{ "GiB", 1 << 30 }, { "MiB", 1 << 20 }, { "KiB", 1 << 10 }, { "B", 1 }
-	};
+	static const struct {
+		const char *suffix;
+		double times;
+	} sizes[] = {{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}};
 	const char *suffix = dim == UNIT_TIME ? "ns" : dim == UNIT_RATIO ? "%" : dim == UNIT_RATE ? "/s" : "";
 	double shown = dim == UNIT_RATIO ? value * 100 : value, got;
 	char text[400], number[360];
@@ -126,7 +131,8 @@ static bool match_part(const struct model_match *match, int key, char *buf, size
 	return buf[0] != '\0';
 }
 
-/* The matches are the product of the keys' lists, so the different values of a key, in order, give them again. */
+/* The matches are the product of the keys' lists, so the different values of a key, in order, give them
+ * again. */
 static void match_key(const struct printing *p, const struct model_target *target, const char *name, int key)
 {
 	char value[MODEL_MATCHES][MODEL_PATH];
@@ -215,7 +221,8 @@ static void hook(const struct printing *p, const struct model_hook *h)
 	if (h->credential_count) {
 		list_begin(p, "credential");
 		for (unsigned int i = 0; i < h->credential_count; i++) {
-			snprintf(credential, sizeof(credential), "%s:%s", h->credential_name[i], h->credential_path[i]);
+			snprintf(credential, sizeof(credential), "%s:%s", h->credential_name[i],
+				 h->credential_path[i]);
 			list_item(p, i, credential);
 		}
 		list_end(p, h->place[HOOK_KEY_CREDENTIAL]);
@@ -265,7 +272,8 @@ static void rule_scope(const struct printing *p, const struct model_rule *r)
 
 static void rule_when(const struct printing *p, const struct model_rule *r)
 {
-	static const char *const nodatas[] = { [NODATA_KEEP] = "keep", [NODATA_UNKNOWN] = "unknown", [NODATA_FIRE] = "fire" };
+	static const char *const nodatas[] = {
+		[NODATA_KEEP] = "keep", [NODATA_UNKNOWN] = "unknown", [NODATA_FIRE] = "fire"};
 
 	text_key(p, "when", r->when.text, r->place[RULE_WHEN]);
 	if (r->has_clear)
@@ -308,9 +316,10 @@ static void rule_consequences(const struct printing *p, const struct model_rule 
 
 int config_write_model(const struct model *m, bool comments, FILE *out)
 {
-	const struct printing p = { m, comments, out };
+	const struct printing p = {m, comments, out};
 
-	fprintf(out, "builtin_rules = false;%s\n", comments ? "\t# all that is in force is written here" : "");
+	fprintf(out, "builtin_rules = false;%s\n",
+		comments ? "\t# all that is in force is written here" : "");
 	fprintf(out, "mode = \"%s\";", model_mode_name(m->mode));
 	origin(&p, m->mode_place);
 	profiles(&p);

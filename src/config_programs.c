@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* config_programs.c - the programs of the hooks as they are on disk now. The runner looks again at each run; here an
- * operator is told before one is needed. */
+/* config_programs.c - the programs of the hooks as they are on disk now. The runner looks again at each run;
+ * here an operator is told before one is needed. */
 #include <errno.h>
 #include <unistd.h>
 
@@ -8,7 +8,8 @@
 #include "config_keys.h"
 #include "run/path_check.h"
 
-static int tell(struct diag *d, const struct model *m, struct model_place place, const char *key, const char *why)
+static int tell(struct diag *d, const struct model *m, struct model_place place, const char *key,
+		const char *why)
 {
 	return diag_add(d, place.file ? m->file[place.file - 1] : NULL, place.line, "%s: %s", key, why);
 }

@@ -6,19 +6,18 @@
 
 #include "config_sections.h"
 
-static const char *const now[] = {
-	"name", "enabled", "class", "severity", "targets", "all_targets", "when", "clear", "for", "clear_for", "nodata",
-	"critical", "samples", "inhibits", "ladder", "notify", "allow_network", "summary", NULL
-};
-static const char *const later[] = {
-	"verify", "budget", "cooldown", "hold", "expire", "permit", "evidence", "storm", "repeat", "delay", "min_severity",
-	"retries", "runbook", NULL
-};
-static const char *const critical_now[] = { "when", "for", "enabled", NULL };
-static const char *const critical_later[] = { "ladder", "notify", "clear", NULL };
-static const char *const classes[] = { "server", "host", "network", "coverage", NULL };
-static const char *const severities[] = { "info", "warning", "critical", NULL };
-static const char *const nodatas[] = { "keep", "unknown", "fire", NULL };
+static const char *const now[] = {"name",	 "enabled",	  "class",   "severity", "targets",
+				  "all_targets", "when",	  "clear",   "for",	 "clear_for",
+				  "nodata",	 "critical",	  "samples", "inhibits", "ladder",
+				  "notify",	 "allow_network", "summary", NULL};
+static const char *const later[] = {"verify",	    "budget",	"cooldown", "hold",   "expire",
+				    "permit",	    "evidence", "storm",    "repeat", "delay",
+				    "min_severity", "retries",	"runbook",  NULL};
+static const char *const critical_now[] = {"when", "for", "enabled", NULL};
+static const char *const critical_later[] = {"ladder", "notify", "clear", NULL};
+static const char *const classes[] = {"server", "host", "network", "coverage", NULL};
+static const char *const severities[] = {"info", "warning", "critical", NULL};
+static const char *const nodatas[] = {"keep", "unknown", "fire", NULL};
 
 struct reading {
 	struct config_tree *t;
@@ -31,7 +30,7 @@ struct reading {
 /* 1 known, 0 not given, negative an error. */
 static int choice_read(struct reading *r, const char *key, const char *const *names, int *ret)
 {
-	const struct config_keys choice = { names, NULL };
+	const struct config_keys choice = {names, NULL};
 	const int error = config_choice(r->t, config_get(r->e, key), &choice, ret);
 
 	return error == -ENOENT ? 0 : error < 0 ? error : 1;
@@ -44,8 +43,10 @@ static int enums_read(struct reading *r)
 
 	got = choice_read(r, "class", classes, &value);
 	if (got == 0)
-		config_error(r->t, config_get(r->e, "name"), "rule \"%s\" has no class: expected \"server\", \"host\", "
-			     "\"network\" or \"coverage\"", r->e->name);
+		config_error(r->t, config_get(r->e, "name"),
+			     "rule \"%s\" has no class: expected \"server\", \"host\", "
+			     "\"network\" or \"coverage\"",
+			     r->e->name);
 	if (got <= 0)
 		bad = true;
 	else
@@ -78,29 +79,36 @@ static int target_name_check(struct reading *r, const config_setting_t *s, const
 		return config_error(r->t, s, "target \"%s\" is unknown, did you mean \"%s\"?", name, near);
 	/* a service that is found by itself has its unit's or executable's name */
 	if (acts || !strchr(name, '.'))
-		config_warning(r->t, s, "target \"%s\" is not configured; only a service found by that name will match", name);
+		config_warning(
+			r->t, s,
+			"target \"%s\" is not configured; only a service found by that name will match",
+			name);
 	return 0;
 }
 
 static int targets_read(struct reading *r)
 {
 	const config_setting_t *s = config_get(r->e, "targets");
-	const bool acts = config_get(r->e, "ladder") != NULL && config_list_length(config_get(r->e, "ladder")) > 0;
+	const bool acts =
+		config_get(r->e, "ladder") != NULL && config_list_length(config_get(r->e, "ladder")) > 0;
 	const int n = config_list_length(s);
 	bool all_targets = false;
 
 	if (config_bool(r->t, config_get(r->e, "all_targets"), &all_targets) == -EINVAL)
 		return -EINVAL;
 	if (!s && acts)
-		return config_error(r->t, config_get(r->e, "ladder"), "a rule with a ladder must name its targets");
+		return config_error(r->t, config_get(r->e, "ladder"),
+				    "a rule with a ladder must name its targets");
 	if (!s) {
 		r->rule->all_targets = true;
 		return 0;
 	}
 	if (n == 0)
-		return config_error(r->t, s, "empty list: name the targets, or leave the key out to watch all");
+		return config_error(r->t, s,
+				    "empty list: name the targets, or leave the key out to watch all");
 	if (n > MODEL_LIST)
-		return config_error(r->t, s, "more than %d targets; leave the key out to watch all", MODEL_LIST);
+		return config_error(r->t, s, "more than %d targets; leave the key out to watch all",
+				    MODEL_LIST);
 	for (int i = 0; i < n; i++) {
 		const config_setting_t *item = config_list_at(s, i);
 		const char *name;
@@ -110,14 +118,17 @@ static int targets_read(struct reading *r)
 		if (strcmp(name, "*") == 0 && n > 1)
 			return config_error(r->t, item, "\"*\" stands alone or not at all");
 		if (strcmp(name, "*") == 0 && acts && !all_targets)
-			return config_error(r->t, item, "\"*\" with a ladder acts on every service of this host; if that is "
-					    "meant, say all_targets = true");
+			return config_error(
+				r->t, item,
+				"\"*\" with a ladder acts on every service of this host; if that is "
+				"meant, say all_targets = true");
 		if (strcmp(name, "*") == 0) {
 			r->rule->all_targets = true;
 			return 0;
 		}
 		if (!config_name_ok(name, "\\", SAMPLE_NAME_MAX))
-			return config_error(r->t, item, "expected the name of a target, found \"%.60s\"", name);
+			return config_error(r->t, item, "expected the name of a target, found \"%.60s\"",
+					    name);
 		if (target_name_check(r, item, name, acts) < 0)
 			return -EINVAL;
 		snprintf(r->rule->target[r->rule->target_count++], SAMPLE_NAME_MAX, "%s", name);
@@ -132,8 +143,10 @@ static int expressions_read(struct reading *r)
 	bool bad = got < 0;
 
 	if (got == -ENOENT)
-		config_error(r->t, config_get(r->e, "name"), "rule \"%s\" has no when: expected a condition such as "
-			     "\"dwell.p99 > 20ms\"", r->e->name);
+		config_error(r->t, config_get(r->e, "name"),
+			     "rule \"%s\" has no when: expected a condition such as "
+			     "\"dwell.p99 > 20ms\"",
+			     r->e->name);
 	got = config_expr(r->t, config_get(r->e, "clear"), &r->rule->clear);
 	r->rule->has_clear = got == 0;
 	return bad || (got < 0 && got != -ENOENT) ? -EINVAL : 0;
@@ -159,7 +172,7 @@ static int holds_read(struct reading *r)
 
 static int critical_read(struct reading *r)
 {
-	const struct config_keys keys = { critical_now, critical_later };
+	const struct config_keys keys = {critical_now, critical_later};
 	const config_setting_t *when, *hold;
 	struct config_entry critical;
 	int a, b;
@@ -175,7 +188,8 @@ static int critical_read(struct reading *r)
 	a = config_expr(r->t, when, &r->rule->critical_when);
 	b = config_duration(r->t, hold, &r->rule->critical_for_ns);
 	if (a == -ENOENT)
-		a = config_error(r->t, config_blame(&critical), "when is missing: expected critical = { when = \"...\"; for = \"...\"; }");
+		a = config_error(r->t, config_blame(&critical),
+				 "when is missing: expected critical = { when = \"...\"; for = \"...\"; }");
 	if (b == 0 && r->rule->critical_for_ns > 86400000000000ULL)
 		b = config_error(r->t, hold, "expected at most 1d");
 	r->rule->has_critical = a == 0;
@@ -186,8 +200,8 @@ static int critical_read(struct reading *r)
 
 static int samples_read(struct reading *r)
 {
-	const char *names[STAT_ID_COUNT + 1] = { NULL };
-	const struct config_keys keys = { names, NULL };
+	const char *names[STAT_ID_COUNT + 1] = {NULL};
+	const struct config_keys keys = {names, NULL};
 	struct config_entry samples;
 	bool bad = false;
 	int n = 0;
@@ -201,7 +215,8 @@ static int samples_read(struct reading *r)
 		config_check_keys(r->t, samples.layer[i], &keys);
 	for (int i = 0; i < STAT_ID_COUNT; i++)
 		if (signal_stats[i].need)
-			bad |= config_count(r->t, config_get(&samples, signal_stats[i].name), &r->rule->samples[i]) == -EINVAL;
+			bad |= config_count(r->t, config_get(&samples, signal_stats[i].name),
+					    &r->rule->samples[i]) == -EINVAL;
 	return bad ? -EINVAL : 0;
 }
 
@@ -278,7 +293,8 @@ static int ladder_read(struct reading *r)
 	if (found < 0)
 		return -EINVAL;
 	if (r->m->hook[found].kind == HOOK_PAGE)
-		return config_error(r->t, rung, "\"%s\" is a page: it belongs into notify", r->m->hook[found].name);
+		return config_error(r->t, rung, "\"%s\" is a page: it belongs into notify",
+				    r->m->hook[found].name);
 	r->rule->ladder = (int8_t)found;
 	return 0;
 }
@@ -309,11 +325,22 @@ static int notify_read(struct reading *r)
 static int rule_read(struct reading *r)
 {
 	static const char *const places[] = {
-		[RULE_NAME] = "name", [RULE_CLASS] = "class", [RULE_SEVERITY] = "severity", [RULE_TARGETS] = "targets",
-		[RULE_ALL_TARGETS] = "all_targets", [RULE_WHEN] = "when", [RULE_CLEAR] = "clear", [RULE_FOR] = "for",
-		[RULE_CLEAR_FOR] = "clear_for", [RULE_NODATA] = "nodata", [RULE_SAMPLES] = "samples",
-		[RULE_INHIBITS] = "inhibits", [RULE_LADDER] = "ladder", [RULE_NOTIFY] = "notify",
-		[RULE_ALLOW_NETWORK] = "allow_network", [RULE_SUMMARY] = "summary",
+		[RULE_NAME] = "name",
+		[RULE_CLASS] = "class",
+		[RULE_SEVERITY] = "severity",
+		[RULE_TARGETS] = "targets",
+		[RULE_ALL_TARGETS] = "all_targets",
+		[RULE_WHEN] = "when",
+		[RULE_CLEAR] = "clear",
+		[RULE_FOR] = "for",
+		[RULE_CLEAR_FOR] = "clear_for",
+		[RULE_NODATA] = "nodata",
+		[RULE_SAMPLES] = "samples",
+		[RULE_INHIBITS] = "inhibits",
+		[RULE_LADDER] = "ladder",
+		[RULE_NOTIFY] = "notify",
+		[RULE_ALLOW_NETWORK] = "allow_network",
+		[RULE_SUMMARY] = "summary",
 	};
 	const config_setting_t *name = config_get(r->e, "name");
 	const char *summary = r->e->name;
@@ -326,7 +353,8 @@ static int rule_read(struct reading *r)
 		if (places[i])
 			r->rule->place[i] = config_place(r->t, config_get(r->e, places[i]));
 	if (!config_name_ok(r->e->name, "", MODEL_NAME))
-		return config_error(r->t, name, "expected letters, digits and . _ : @ -, at most %d of them", MODEL_NAME - 1);
+		return config_error(r->t, name, "expected letters, digits and . _ : @ -, at most %d of them",
+				    MODEL_NAME - 1);
 	bad = enums_read(r) < 0;
 	bad |= targets_read(r) < 0;
 	bad |= expressions_read(r) < 0;
@@ -344,11 +372,11 @@ static int rule_read(struct reading *r)
 
 void config_rules(struct config_tree *t, const struct config_names *names, struct model *m)
 {
-	const struct config_keys keys = { now, later };
+	const struct config_keys keys = {now, later};
 
 	for (unsigned int i = 0; i < names->rules->count; i++) {
 		const struct config_entry *e = &names->rules->entry[i];
-		struct reading r = { t, e, names, m, &m->rule[m->rule_count] };
+		struct reading r = {t, e, names, m, &m->rule[m->rule_count]};
 
 		for (unsigned int k = 0; k < e->layers; k++)
 			config_check_keys(t, e->layer[k], &keys);
@@ -362,6 +390,6 @@ void config_rules(struct config_tree *t, const struct config_names *names, struc
 		if (rule_read(&r) == 0)
 			m->rule_count++;
 	}
-	if (m->rule_count < MODEL_RULES)	/* what is left of one with an error */
+	if (m->rule_count < MODEL_RULES) /* what is left of one with an error */
 		memset(&m->rule[m->rule_count], 0, sizeof(m->rule[0]));
 }

@@ -10,14 +10,18 @@
 
 #define KEYS_AT_ONCE (4 * CONFIG_KEYS)
 
-struct key { const char *name; size_t length; unsigned int line; };
+struct key {
+	const char *name;
+	size_t length;
+	unsigned int line;
+};
 struct syntax {
 	struct config_lex lex;
 	struct config_source *source;
-	struct config_token key;	/* the one whose value is read */
+	struct config_token key; /* the one whose value is read */
 	unsigned int depth;
 	size_t keys;
-	struct key seen[KEYS_AT_ONCE];	/* of the groups that are open, a stack */
+	struct key seen[KEYS_AT_ONCE]; /* of the groups that are open, a stack */
 };
 
 static int value_check(struct syntax *s);
@@ -43,20 +47,22 @@ static bool is_word(const struct config_token *token, const char *const *words)
 /* A quote that was not closed swallows text up to the next one, and the error shows only behind it. */
 static int fail_torn(struct syntax *s)
 {
-	return config_lex_fail(&s->lex, s->lex.torn_line, "a quote that opens here seems not to be closed in its line (it goes "
-			       "on to line %u)", s->lex.torn_end);
+	return config_lex_fail(&s->lex, s->lex.torn_line,
+			       "a quote that opens here seems not to be closed in its line (it goes "
+			       "on to line %u)",
+			       s->lex.torn_end);
 }
 
 static bool torn(const struct syntax *s)
 {
-	return s->lex.torn_line && s->lex.torn_end == s->lex.token.line && s->lex.before.kind == TOKEN_STRING &&
-	       s->lex.before.line == s->lex.torn_line;
+	return s->lex.torn_line && s->lex.torn_end == s->lex.token.line &&
+	       s->lex.before.kind == TOKEN_STRING && s->lex.before.line == s->lex.torn_line;
 }
 
 /* Why a token can't be a value; word is its text, for the messages that quote it. */
 static const char *value_reason(const struct config_token *t, const char *word, char *buf, size_t size)
 {
-	static const char *const truths[] = { "yes", "no", "on", "off", NULL };
+	static const char *const truths[] = {"yes", "no", "on", "off", NULL};
 
 	if (t->kind == TOKEN_END)
 		return "expected a value, found the end of the file";
@@ -85,8 +91,10 @@ static int fail_value(struct syntax *s)
 	if (torn(s))
 		return fail_torn(s);
 	snprintf(word, sizeof(word), "%.*s", t->length > 40 ? 40 : (int)t->length, t->at);
-	snprintf(key, sizeof(key), "%.*s", s->key.length > 40 ? 40 : (int)s->key.length, s->key.at ? s->key.at : "");
-	return config_lex_fail(&s->lex, t->line, "%s: %s", key, value_reason(t, word, reason, sizeof(reason)));
+	snprintf(key, sizeof(key), "%.*s", s->key.length > 40 ? 40 : (int)s->key.length,
+		 s->key.at ? s->key.at : "");
+	return config_lex_fail(&s->lex, t->line, "%s: %s", key,
+			       value_reason(t, word, reason, sizeof(reason)));
 }
 
 /* A bracket that should be closed here. */
@@ -98,16 +106,20 @@ static int fail_close(struct syntax *s, const struct config_token *open, char cl
 	if (torn(s))
 		return fail_torn(s);
 	if (t->kind == TOKEN_END)
-		return config_lex_fail(l, open->line, "the %c that opens here is never closed with %c", open->c, close);
+		return config_lex_fail(l, open->line, "the %c that opens here is never closed with %c",
+				       open->c, close);
 	if (t->kind == TOKEN_OTHER && strchr(")]}", t->c))
-		return config_lex_fail(l, t->line, "found %c, but the %c of line %u is still open and needs a %c first", t->c,
-				       open->c, open->line, close);
+		return config_lex_fail(l, t->line,
+				       "found %c, but the %c of line %u is still open and needs a %c first",
+				       t->c, open->c, open->line, close);
 	if (close != '}' && (t->kind != TOKEN_OTHER || strchr("([{", t->c)))
-		return config_lex_fail(l, t->line, "expected a comma or %c between the values of the %c in line %u", close,
-				       open->c, open->line);
+		return config_lex_fail(l, t->line,
+				       "expected a comma or %c between the values of the %c in line %u",
+				       close, open->c, open->line);
 	if (close != '}' && t->c == ';')
-		return config_lex_fail(l, t->line, "found ; but the %c of line %u is still open and needs a %c first", open->c,
-				       open->line, close);
+		return config_lex_fail(l, t->line,
+				       "found ; but the %c of line %u is still open and needs a %c first",
+				       open->c, open->line, close);
 	return config_lex_fail(l, t->line, "expected the name of a key or %c", close);
 }
 
@@ -120,7 +132,8 @@ static int values_check(struct syntax *s, char close)
 		return -EINVAL;
 	while (!is_other(s, close)) {
 		if (close == ']' && s->lex.token.kind == TOKEN_OTHER && strchr("([{", s->lex.token.c))
-			return config_lex_fail(&s->lex, s->lex.token.line, "[ ] holds plain values only; groups and lists go into ( )");
+			return config_lex_fail(&s->lex, s->lex.token.line,
+					       "[ ] holds plain values only; groups and lists go into ( )");
 		if (s->lex.token.kind == TOKEN_END)
 			return fail_close(s, &open, close);
 		if (value_check(s) < 0)
@@ -132,7 +145,8 @@ static int values_check(struct syntax *s, char close)
 		if (next(s) < 0)
 			return -EINVAL;
 		if (is_other(s, close))
-			return config_lex_fail(&s->lex, s->lex.before.line, "a comma after the last value, take it away");
+			return config_lex_fail(&s->lex, s->lex.before.line,
+					       "a comma after the last value, take it away");
 	}
 	return next(s);
 }
@@ -145,24 +159,27 @@ static int key_seen(struct syntax *s, const struct config_token *t, size_t first
 					       t->length > 40 ? 40 : (int)t->length, t->at, s->seen[i].line);
 	if (s->keys - first >= CONFIG_KEYS || s->keys >= KEYS_AT_ONCE)
 		return config_lex_fail(&s->lex, t->line, "more than %d keys in one group", CONFIG_KEYS);
-	s->seen[s->keys++] = (struct key){ t->at, t->length, t->line };
+	s->seen[s->keys++] = (struct key){t->at, t->length, t->line};
 	return 0;
 }
 
 static int fail_equals(struct syntax *s, const struct config_token *key, const struct config_token *before)
 {
-	static const char *const units[] = { "ns", "us", "ms", "s", "m", "h", "d", "kib", "mib", "gib", "b", NULL };
+	static const char *const units[] = {"ns", "us",	 "ms",	"s",   "m", "h",
+					    "d",  "kib", "mib", "gib", "b", NULL};
 	const int n = key->length > 40 ? 40 : (int)key->length;
 	struct config_lex *l = &s->lex;
 
 	if (before->kind == TOKEN_NUMBER && before->line == key->line && is_word(key, units))
 		return config_lex_fail(l, key->line, "%.*s: a quantity needs quotes: \"%.*s%.*s\"",
 				       s->key.length > 40 ? 40 : (int)s->key.length, s->key.at,
-				       before->length > 40 ? 40 : (int)before->length, before->at, n, key->at);
+				       before->length > 40 ? 40 : (int)before->length, before->at, n,
+				       key->at);
 	if (torn(s))
 		return fail_torn(s);
 	if (is_other(s, '.'))
-		return config_lex_fail(l, key->line, "a key has no dot in it; write %.*s = { ... = ...; };", n, key->at);
+		return config_lex_fail(l, key->line, "a key has no dot in it; write %.*s = { ... = ...; };",
+				       n, key->at);
 	return config_lex_fail(l, key->line, "expected = after \"%.*s\"", n, key->at);
 }
 
@@ -200,17 +217,21 @@ static int settings_check(struct syntax *s, const struct config_token *open, cha
 	if (torn(s))
 		return fail_torn(s);
 	if (is_other(s, '@'))
-		return config_lex_fail(&s->lex, s->lex.token.line, "@include is not read: each file stands alone; put the other "
+		return config_lex_fail(&s->lex, s->lex.token.line,
+				       "@include is not read: each file stands alone; put the other "
 				       "file into conf.d");
 	if (is_other(s, '%') && s->lex.before.kind == TOKEN_NUMBER)
-		return config_lex_fail(&s->lex, s->lex.token.line, "%.*s: a quantity needs quotes: \"%.*s%%\"",
-				       s->key.length > 40 ? 40 : (int)s->key.length, s->key.at, s->lex.before.length > 40 ? 40 : (int)s->lex.before.length, s->lex.before.at);
+		return config_lex_fail(
+			&s->lex, s->lex.token.line, "%.*s: a quantity needs quotes: \"%.*s%%\"",
+			s->key.length > 40 ? 40 : (int)s->key.length, s->key.at,
+			s->lex.before.length > 40 ? 40 : (int)s->lex.before.length, s->lex.before.at);
 	if (is_other(s, ';') && s->lex.before.kind == TOKEN_OTHER && s->lex.before.c == ';')
 		return config_lex_fail(&s->lex, s->lex.token.line, "one semicolon too many");
 	if (close)
 		return fail_close(s, open, close);
 	if (s->lex.token.kind == TOKEN_OTHER && strchr(")]}", s->lex.token.c))
-		return config_lex_fail(&s->lex, s->lex.token.line, "found %c, but no bracket is open", s->lex.token.c);
+		return config_lex_fail(&s->lex, s->lex.token.line, "found %c, but no bracket is open",
+				       s->lex.token.c);
 	return config_lex_fail(&s->lex, s->lex.token.line, "expected the name of a key");
 }
 
@@ -228,7 +249,8 @@ static int nested_check(struct syntax *s)
 	int r;
 
 	if (s->depth >= CONFIG_DEPTH)
-		return config_lex_fail(&s->lex, s->lex.token.line, "more than %d brackets inside each other", CONFIG_DEPTH);
+		return config_lex_fail(&s->lex, s->lex.token.line, "more than %d brackets inside each other",
+				       CONFIG_DEPTH);
 	s->depth++;
 	if (is_other(s, '{'))
 		r = group_check(s);
@@ -247,8 +269,10 @@ static int number_check(struct syntax *s)
 		return config_lex_fail(&s->lex, t->line, "%.*s: a quantity needs quotes: \"%.*s\"",
 				       s->key.length > 40 ? 40 : (int)s->key.length, s->key.at, n, t->at);
 	if (t->too_big) {
-		diag_add(s->lex.d, s->source->path, t->line, "%.*s: %.*s is too large a number; quantities are quoted, with a "
-			 "unit", s->key.length > 40 ? 40 : (int)s->key.length, s->key.at, n, t->at);
+		diag_add(s->lex.d, s->source->path, t->line,
+			 "%.*s: %.*s is too large a number; quantities are quoted, with a "
+			 "unit",
+			 s->key.length > 40 ? 40 : (int)s->key.length, s->key.at, n, t->at);
 		if (s->source->told_count < CONFIG_TOO_BIG)
 			s->source->told[s->source->told_count++] = t->line;
 	}
@@ -258,21 +282,24 @@ static int number_check(struct syntax *s)
 /* One string, or several that libconfig joins. In a list that is a forgotten comma. */
 static int string_check(struct syntax *s)
 {
-	static const char *const unit_keys[] = { "unit", "cgroup", "targets", "name", NULL };
+	static const char *const unit_keys[] = {"unit", "cgroup", "targets", "name", NULL};
 	const bool in_list = s->lex.before.kind == TOKEN_OTHER && strchr("([,", s->lex.before.c);
 
 	for (;;) {
 		const struct config_token *t = &s->lex.token;
 
 		if (t->escaped_hex && is_word(&s->key, unit_keys))
-			diag_warn(s->lex.d, s->source->path, t->line, "%.*s: \\x2d in quotes is read as -; the name of an "
-				  "escaped unit needs \\\\x2d", (int)s->key.length, s->key.at);
+			diag_warn(s->lex.d, s->source->path, t->line,
+				  "%.*s: \\x2d in quotes is read as -; the name of an "
+				  "escaped unit needs \\\\x2d",
+				  (int)s->key.length, s->key.at);
 		if (next(s) < 0)
 			return -EINVAL;
 		if (s->lex.token.kind != TOKEN_STRING)
 			return 0;
 		if (in_list)
-			return config_lex_fail(&s->lex, s->lex.token.line, "a comma is missing between two strings, they would "
+			return config_lex_fail(&s->lex, s->lex.token.line,
+					       "a comma is missing between two strings, they would "
 					       "be read as one");
 	}
 }
@@ -292,7 +319,8 @@ static int value_check(struct syntax *s)
 	return fail_value(s);
 }
 
-/* libconfig would read the file named here, wherever its own scanner stands in a line: so look at every line. */
+/* libconfig would read the file named here, wherever its own scanner stands in a line: so look at every line.
+ */
 static int include_check(struct config_lex *l)
 {
 	unsigned int line = 1;
@@ -301,8 +329,10 @@ static int include_check(struct config_lex *l)
 		const char *word = p + strspn(p, " \t"), *newline = strchr(p, '\n');
 
 		if (strncmp(word, "@include", 8) == 0)
-			return config_lex_fail(l, line, "@include is not read: each file stands alone; put the other file into "
-					       "conf.d");
+			return config_lex_fail(
+				l, line,
+				"@include is not read: each file stands alone; put the other file into "
+				"conf.d");
 		if (!newline)
 			break;
 		p = newline + 1;
@@ -316,9 +346,11 @@ static int bytes_check(struct config_lex *l, size_t size)
 	unsigned int line = 1;
 
 	if (size >= 2 && (memcmp(l->text, "\xff\xfe", 2) == 0 || memcmp(l->text, "\xfe\xff", 2) == 0))
-		return diag_add(l->d, l->source->path, 1, "the file is UTF-16; save it as UTF-8 without a byte order mark");
+		return diag_add(l->d, l->source->path, 1,
+				"the file is UTF-16; save it as UTF-8 without a byte order mark");
 	if (size >= 3 && memcmp(l->text, "\xef\xbb\xbf", 3) == 0)
-		return diag_add(l->d, l->source->path, 1, "the file begins with a byte order mark (BOM); save it as UTF-8 "
+		return diag_add(l->d, l->source->path, 1,
+				"the file begins with a byte order mark (BOM); save it as UTF-8 "
 				"without one");
 	for (const char *p = l->text; nul && p < nul; p++)
 		line += *p == '\n';
@@ -335,7 +367,8 @@ int config_syntax_check(const char *text, size_t size, struct config_source *sou
 	if (!s)
 		return diag_add(d, source->path, 0, "out of memory");
 	s->source = source;
-	s->lex = (struct config_lex){ .text = text, .end = text + size, .at = text, .line = 1, .source = source, .d = d };
+	s->lex = (struct config_lex){
+		.text = text, .end = text + size, .at = text, .line = 1, .source = source, .d = d};
 	r = bytes_check(&s->lex, size);
 	if (r == 0)
 		r = include_check(&s->lex);

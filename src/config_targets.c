@@ -7,8 +7,8 @@
 
 #include "config_sections.h"
 
-static const char *const now[] = { "name", "enabled", "unit", "cgroup", "process", "ports", "profile", NULL };
-static const char *const later[] = { "tcp", "pace", "paced", "netns", "pid", "user", "required", NULL };
+static const char *const now[] = {"name", "enabled", "unit", "cgroup", "process", "ports", "profile", NULL};
+static const char *const later[] = {"tcp", "pace", "paced", "netns", "pid", "user", "required", NULL};
 
 /* "5000" or "5000-5100", 1..65535. */
 static int ports_parse(const char *text, uint16_t *ret_low, uint16_t *ret_high)
@@ -38,10 +38,13 @@ static int ports_read(struct config_tree *t, const config_setting_t *s, struct m
 		snprintf(number, sizeof(number), "%d", config_setting_get_int(s));
 		text = number;
 	} else if (s->type != CONFIG_TYPE_STRING || config_text(t, s, MODEL_TEXT, &text) < 0) {
-		return config_error(t, s, "expected a port or a quoted range, such as 3478 or \"10000-20000\"");
+		return config_error(t, s,
+				    "expected a port or a quoted range, such as 3478 or \"10000-20000\"");
 	}
 	if (ports_parse(text, &match->port_low, &match->port_high) < 0)
-		return config_error(t, s, "expected ports of 1 to 65535, such as 3478 or \"10000-20000\", found %.60s", text);
+		return config_error(
+			t, s, "expected ports of 1 to 65535, such as 3478 or \"10000-20000\", found %.60s",
+			text);
 	return 0;
 }
 
@@ -49,9 +52,12 @@ static int ports_read(struct config_tree *t, const config_setting_t *s, struct m
 static int part_read(struct config_tree *t, const config_setting_t *s, enum config_target_key key,
 		     struct model_match *match)
 {
-	char *const to = key == TARGET_UNIT ? match->unit : key == TARGET_CGROUP ? match->cgroup : match->process;
-	const size_t size = key == TARGET_UNIT ? sizeof(match->unit) :
-			    key == TARGET_CGROUP ? sizeof(match->cgroup) : sizeof(match->process);
+	char *const to = key == TARGET_UNIT	? match->unit
+			 : key == TARGET_CGROUP ? match->cgroup
+						: match->process;
+	const size_t size = key == TARGET_UNIT	   ? sizeof(match->unit)
+			    : key == TARGET_CGROUP ? sizeof(match->cgroup)
+						   : sizeof(match->process);
 	const char *text;
 	int r;
 
@@ -63,7 +69,9 @@ static int part_read(struct config_tree *t, const config_setting_t *s, enum conf
 	if (!text[0])
 		return config_error(t, s, "expected a name or pattern, found an empty string");
 	if (key == TARGET_UNIT && strchr(text, '/'))
-		return config_error(t, s, "expected the name of a systemd unit without a path, such as \"janus.service\"");
+		return config_error(
+			t, s,
+			"expected the name of a systemd unit without a path, such as \"janus.service\"");
 	if (key == TARGET_PROCESS && strchr(text, '/'))
 		return config_error(t, s, "expected the base name of an executable, without a path");
 	if (key == TARGET_CGROUP && text[0] != '/')
@@ -84,7 +92,8 @@ static int key_read(struct config_tree *t, const config_setting_t *s, enum confi
 	if (n == 0)
 		return config_error(t, s, "expected at least one value");
 	if (n * before > MODEL_MATCHES)
-		return config_error(t, s, "more than %d combinations of unit, cgroup, process and ports", MODEL_MATCHES);
+		return config_error(t, s, "more than %d combinations of unit, cgroup, process and ports",
+				    MODEL_MATCHES);
 	for (int k = 0; k < before; k++) {
 		for (int i = 0; i < n; i++) {
 			match[count] = target->match[k];
@@ -101,8 +110,8 @@ static int key_read(struct config_tree *t, const config_setting_t *s, enum confi
 static int profile_read(struct config_tree *t, const config_setting_t *s, const struct model *m,
 			struct model_target *target)
 {
-	const char *names[MODEL_PROFILES + 1] = { NULL };
-	const struct config_keys choice = { names, NULL };
+	const char *names[MODEL_PROFILES + 1] = {NULL};
+	const struct config_keys choice = {names, NULL};
 	int value, r;
 
 	for (int i = 0; i < m->profile_count; i++)
@@ -139,18 +148,19 @@ static int target_read(struct config_tree *t, const struct config_entry *e, cons
 	if (profile_read(t, config_get(e, "profile"), m, ret) < 0)
 		bad = true;
 	if (!given)
-		return config_error(t, name, "target \"%s\" matches nothing: expected unit, cgroup, process or ports",
+		return config_error(t, name,
+				    "target \"%s\" matches nothing: expected unit, cgroup, process or ports",
 				    e->name);
 	return bad ? -EINVAL : 0;
 }
 
 void config_targets(struct config_tree *t, const struct config_section *section, struct model *m)
 {
-	const struct config_keys keys = { now, later };
+	const struct config_keys keys = {now, later};
 
 	for (unsigned int i = 0; i < section->count; i++) {
 		const struct config_entry *e = &section->entry[i];
-		struct model_target target = { 0 };
+		struct model_target target = {0};
 
 		for (unsigned int k = 0; k < e->layers; k++)
 			config_check_keys(t, e->layer[k], &keys);

@@ -18,10 +18,11 @@ struct model_place config_place(const struct config_tree *t, const config_settin
 {
 	const struct config_source *source = config_source_of(t, s);
 
-	return (struct model_place){ .file = source ? source->file : 0, .line = s ? s->line : 0 };
+	return (struct model_place){.file = source ? source->file : 0, .line = s ? s->line : 0};
 }
 
-/* "undo.after": the names from the entry's group down to s. An element of an array goes by the array's name. */
+/* "undo.after": the names from the entry's group down to s. An element of an array goes by the array's name.
+ */
 static void key_path(const config_setting_t *s, char *buf, size_t size)
 {
 	char tail[MODEL_PATH] = "";
@@ -198,7 +199,8 @@ static void layer_add(struct config_tree *t, const config_setting_t *group, stru
 	}
 	name_setting = config_setting_get_member(group, "name");
 	if (!name_setting) {
-		config_error(t, group, "name is missing; every entry of \"%s\" needs one", group->parent->name);
+		config_error(t, group, "name is missing; every entry of \"%s\" needs one",
+			     group->parent->name);
 		return;
 	}
 	if (config_text(t, name_setting, SAMPLE_NAME_MAX, &name) < 0)
@@ -211,7 +213,8 @@ static void layer_add(struct config_tree *t, const config_setting_t *group, stru
 	e = entry_find(ret, name);
 	last = e ? e->layer[e->layers - 1] : NULL;
 	if (last && last->config == group->config) {
-		config_error(t, name_setting, "\"%s\" is already defined in line %u of this file", name, last->line);
+		config_error(t, name_setting, "\"%s\" is already defined in line %u of this file", name,
+			     last->line);
 		return;
 	}
 	if (!e && ret->count == CONFIG_ENTRIES) {
@@ -226,19 +229,23 @@ static void layer_add(struct config_tree *t, const config_setting_t *group, stru
 	e->layer[e->layers++] = group;
 }
 
-void config_section_read(struct config_tree *t, const char *section, bool skip_builtin, struct config_section *ret)
+void config_section_read(struct config_tree *t, const char *section, bool skip_builtin,
+			 struct config_section *ret)
 {
 	ret->count = 0;
 	for (unsigned int i = 0; i < t->count; i++) {
-		const config_setting_t *list = config_setting_get_member(config_root_setting(&t->source[i].cfg), section);
+		const config_setting_t *list =
+			config_setting_get_member(config_root_setting(&t->source[i].cfg), section);
 		int n;
 
 		if (!list || (skip_builtin && t->source[i].builtin))
 			continue;
-		if (list->type != CONFIG_TYPE_LIST && config_setting_is_aggregate(list) && config_setting_length(list) == 0)
+		if (list->type != CONFIG_TYPE_LIST && config_setting_is_aggregate(list) &&
+		    config_setting_length(list) == 0)
 			continue;
 		if (!config_setting_is_list(list)) {
-			config_error(t, list, "expected a list of groups: %s = ( { name = \"...\"; ... } );", section);
+			config_error(t, list, "expected a list of groups: %s = ( { name = \"...\"; ... } );",
+				     section);
 			continue;
 		}
 		n = config_setting_length(list);
@@ -258,7 +265,8 @@ const config_setting_t *config_get(const struct config_entry *e, const char *key
 	return NULL;
 }
 
-bool config_sub(struct config_tree *t, const struct config_entry *e, const char *key, struct config_entry *ret)
+bool config_sub(struct config_tree *t, const struct config_entry *e, const char *key,
+		struct config_entry *ret)
 {
 	ret->layers = 0;
 	snprintf(ret->name, sizeof(ret->name), "%s", key);

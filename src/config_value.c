@@ -22,7 +22,8 @@ int config_text(struct config_tree *t, const config_setting_t *s, size_t size, c
 	return 0;
 }
 
-/* A bare number gets the text that was perhaps meant, because libconfig reads 3000000000 as a negative one. */
+/* A bare number gets the text that was perhaps meant, because libconfig reads 3000000000 as a negative one.
+ */
 int config_duration(struct config_tree *t, const config_setting_t *s, uint64_t *ret_ns)
 {
 	const char *text;
@@ -39,7 +40,9 @@ int config_duration(struct config_tree *t, const config_setting_t *s, uint64_t *
 	if (r == -ERANGE)
 		return config_error(t, s, "\"%.60s\" is out of range for a duration", text);
 	if (r < 0)
-		return config_error(t, s, "expected a quoted duration with a unit, such as \"30s\", found \"%.60s\"", text);
+		return config_error(
+			t, s, "expected a quoted duration with a unit, such as \"30s\", found \"%.60s\"",
+			text);
 	return 0;
 }
 
@@ -63,7 +66,8 @@ int config_count(struct config_tree *t, const config_setting_t *s, uint32_t *ret
 		return config_error(t, s, "expected a whole number from 1 to %d", CONFIG_COUNT_MAX);
 	n = s->type == CONFIG_TYPE_INT ? config_setting_get_int(s) : config_setting_get_int64(s);
 	if (n < 1 || n > CONFIG_COUNT_MAX)
-		return config_error(t, s, "expected a whole number from 1 to %d, found %lld", CONFIG_COUNT_MAX, n);
+		return config_error(t, s, "expected a whole number from 1 to %d, found %lld",
+				    CONFIG_COUNT_MAX, n);
 	*ret = (uint32_t)n;
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* config_golden - reads a configuration and prints what there is to say about it, for comparison with a kept text.
- * Usage: config_golden [--print | --hash | --hooks | --check-hooks] PATH
- * PATH is a file, or a directory in the shape of /etc/dwelld. Paths are shown from its last component on. */
+/* config_golden - reads a configuration and prints what there is to say about it, for comparison with a kept
+ * text. Usage: config_golden [--print | --hash | --hooks | --check-hooks] PATH PATH is a file, or a directory
+ * in the shape of /etc/dwelld. Paths are shown from its last component on. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

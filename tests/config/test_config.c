@@ -82,11 +82,15 @@ Test(config, without_any_file_the_built_ins_watch_and_do_not_act)
 
 Test(config, every_planned_built_in_rule_is_there_and_network_rules_ask_for_nothing)
 {
-	static const struct { const char *name; enum rule_class class; } want[] = {
-		{ "reader-starved", CLASS_SERVER }, { "reader-slow", CLASS_SERVER }, { "reader-stuck", CLASS_SERVER },
-		{ "buffer-small", CLASS_SERVER }, { "cpu-stolen", CLASS_HOST }, { "softirq-late", CLASS_HOST },
-		{ "network-loss", CLASS_NETWORK }, { "network-jitter", CLASS_NETWORK },
-		{ "probe-missing", CLASS_COVERAGE },
+	static const struct {
+		const char *name;
+		enum rule_class class;
+	} want[] = {
+		{"reader-starved", CLASS_SERVER},  {"reader-slow", CLASS_SERVER},
+		{"reader-stuck", CLASS_SERVER},	   {"buffer-small", CLASS_SERVER},
+		{"cpu-stolen", CLASS_HOST},	   {"softirq-late", CLASS_HOST},
+		{"network-loss", CLASS_NETWORK},   {"network-jitter", CLASS_NETWORK},
+		{"probe-missing", CLASS_COVERAGE},
 	};
 
 	cr_assert_eq(config_read(NULL, dir, &diag, model), 0);
@@ -107,10 +111,13 @@ Test(config, defaults_of_a_rule_and_a_hook)
 
 	cr_assert_eq(read_text("hooks = ( { name = \"h\"; kind = \"remedy\"; exec = [ \"/bin/true\" ];"
 			       "	undo = { when = \"host.cpu.busy < 80%\"; }; },"
-			       "	{ name = \"p\"; kind = \"page\"; exec = [ \"/bin/true\" ]; on = [ \"fire\", \"latched\" ]; } );"
+			       "	{ name = \"p\"; kind = \"page\"; exec = [ \"/bin/true\" ]; on = [ "
+			       "\"fire\", \"latched\" ]; } );"
 			       "targets = ( { name = \"t\"; process = \"server\"; ports = 5000; } );"
-			       "rules = ( { name = \"r\"; class = \"server\"; when = \"dwell.p99 > $slow\"; for = \"10s\";"
-			       "	targets = [ \"t\" ]; ladder = [ \"h\" ]; notify = [ \"p\" ]; } );"), 0, "%s", said(0));
+			       "rules = ( { name = \"r\"; class = \"server\"; when = \"dwell.p99 > $slow\"; "
+			       "for = \"10s\";"
+			       "	targets = [ \"t\" ]; ladder = [ \"h\" ]; notify = [ \"p\" ]; } );"),
+		     0, "%s", said(0));
 	r = &model->rule[model_rule_find(model, "r")];
 	h = &model->hook[model_hook_find(model, "h")];
 	cr_expect_eq(r->severity, SEVERITY_WARNING);
@@ -138,7 +145,8 @@ Test(config, keys_and_lists_of_a_target_multiply)
 	const struct model_target *t = &model->target[0];
 
 	cr_assert_eq(read_text("targets = ( { name = \"t\"; unit = [ \"a.service\", \"b\\\\x2dc.service\" ];"
-			       " ports = [ \"1-2\", \"3\" ]; } );"), 0, "%s", said(0));
+			       " ports = [ \"1-2\", \"3\" ]; } );"),
+		     0, "%s", said(0));
 	cr_assert_eq(t->match_count, 4);
 	cr_expect_str_eq(t->match[0].unit, "a.service");
 	cr_expect_eq(t->match[1].port_low, 3);
@@ -152,7 +160,9 @@ Test(config, the_hash_follows_what_is_in_force_not_how_it_is_written)
 
 	cr_assert_eq(read_text("mode = \"act\"; rules = ( { name = \"reader-slow\"; for = \"8s\"; } );"), 0);
 	memcpy(hash, model->hash, sizeof(hash));
-	cr_assert_eq(read_text("/* a comment */\nrules = ( { for = \"8000ms\"; name = \"reader-slow\"; } )\nmode : \"act\""), 0);
+	cr_assert_eq(read_text("/* a comment */\nrules = ( { for = \"8000ms\"; name = \"reader-slow\"; } "
+			       ")\nmode : \"act\""),
+		     0);
 	cr_expect_str_eq(model->hash, hash);
 	cr_assert_eq(read_text("mode = \"act\"; rules = ( { name = \"reader-slow\"; for = \"9s\"; } );"), 0);
 	cr_expect_str_neq(model->hash, hash);
@@ -163,9 +173,12 @@ Test(config, windows_of_clear_critical_and_undo_are_collected)
 	cr_assert_eq(read_text("builtin_rules = false;"
 			       "hooks = ( { name = \"h\"; kind = \"remedy\"; exec = [ \"/bin/true\" ];"
 			       "	undo = { when = \"host.cpu.busy[20s] < 80%\"; }; } );"
-			       "rules = ( { name = \"r\"; class = \"server\"; when = \"dwell.max[1s] > 1s and known(dwell.p99[2s])\";"
-			       "	clear = \"dwell.max[4s] < 1s\"; for = \"10s\"; targets = [ \"host\" ]; ladder = [ \"h\" ];"
-			       "	critical = { when = \"dwell.max[5s] > 1s\"; }; } );"), 0, "%s", said(0));
+			       "rules = ( { name = \"r\"; class = \"server\"; when = \"dwell.max[1s] > 1s "
+			       "and known(dwell.p99[2s])\";"
+			       "	clear = \"dwell.max[4s] < 1s\"; for = \"10s\"; targets = [ \"host\" "
+			       "]; ladder = [ \"h\" ];"
+			       "	critical = { when = \"dwell.max[5s] > 1s\"; }; } );"),
+		     0, "%s", said(0));
 	cr_assert_eq(model->window_count, 6);
 	cr_expect_eq(model->window_ns[0], 10 * SECOND);
 	cr_expect_eq(model->window_ns[1], SECOND);
@@ -180,7 +193,9 @@ Test(config, c28_a_bad_file_leaves_the_model_as_it_was_and_names_line_and_token)
 	cr_assert(before);
 	cr_assert_eq(read_text("mode = \"act\";"), 0);
 	memcpy(before, model, sizeof(*before));
-	cr_expect_eq(read_text("mode = \"act\";\n\n\n\n\n\nrules = ( { name = \"reader-slow\"; for = 5s; } );"), -EINVAL);
+	cr_expect_eq(
+		read_text("mode = \"act\";\n\n\n\n\n\nrules = ( { name = \"reader-slow\"; for = 5s; } );"),
+		-EINVAL);
 	cr_expect_eq(memcmp(before, model, sizeof(*before)), 0);
 	cr_expect_eq(diag.errors, 1);
 	cr_expect_eq(diag.entry[0].line, 7);
@@ -230,8 +245,9 @@ Test(config, many_entries_and_messages_are_counted_not_overrun)
 	cr_assert(text);
 	n += (size_t)sprintf(text + n, "rules = (");
 	for (int i = 0; i < 400; i++)
-		n += (size_t)sprintf(text + n, "%s{ name = \"r%d\"; class = \"server\"; when = \"dwell.oldest > 1s\"; }",
-				     i ? "," : "", i);
+		n += (size_t)sprintf(
+			text + n, "%s{ name = \"r%d\"; class = \"server\"; when = \"dwell.oldest > 1s\"; }",
+			i ? "," : "", i);
 	sprintf(text + n, ");");
 	cr_expect_eq(read_text(text), -EINVAL);
 	n = (size_t)sprintf(text, "rules = (");
@@ -259,10 +275,13 @@ Test(config, odd_quantities_survive_printing)
 {
 	char *text = NULL, hash[17];
 
-	cr_assert_eq(read_text("params = { x = { slow = \"1.5us\"; a = \"0.1%\"; b = \"33.333333333%\"; c = \"0.007/s\";"
+	cr_assert_eq(read_text("params = { x = { slow = \"1.5us\"; a = \"0.1%\"; b = \"33.333333333%\"; c = "
+			       "\"0.007/s\";"
 			       " d = \"123456789012GiB\"; e = \"0\"; f = \"200d\"; }; };"
 			       "rules = ( { name = \"r\"; class = \"server\"; when = \"dwell.oldest > 1s\";"
-			       " summary = \"tab\\tquote\\\" \\x01 back\\\\slash \303\244\"; for = \"1234567ns\"; } );"), 0, "%s", said(0));
+			       " summary = \"tab\\tquote\\\" \\x01 back\\\\slash \303\244\"; for = "
+			       "\"1234567ns\"; } );"),
+		     0, "%s", said(0));
 	memcpy(hash, model->hash, sizeof(hash));
 	print_to(&text);
 	cr_expect_eq(read_text(text), 0, "%s", said(0));
@@ -274,12 +293,16 @@ Test(config, odd_quantities_survive_printing)
 static const char seed_text[] =
 	"# c\nmode = \"act\"; builtin_rules = true /* c */\n"
 	"params = { media = { slow = \"10ms\"; at_most = \"warning\" }; };\n"
-	"targets = ( { name = \"sfu\"; unit = [ \"a.service\", \"b\\\\x2d.service\" ]; ports = ( 5, \"6-7\" ); profile = \"media\"; } );\n"
-	"hooks = ( { name = \"h\"; kind = \"remedy\"; exec = [ \"/bin/true\", \"{target}\" ]; timeout = \"3s\"; user = \"root\";\n"
+	"targets = ( { name = \"sfu\"; unit = [ \"a.service\", \"b\\\\x2d.service\" ]; ports = ( 5, \"6-7\" "
+	"); profile = \"media\"; } );\n"
+	"hooks = ( { name = \"h\"; kind = \"remedy\"; exec = [ \"/bin/true\", \"{target}\" ]; timeout = "
+	"\"3s\"; user = \"root\";\n"
 	"  undo = { after = \"5m\"; when = \"host.cpu.busy < 80%\"; }; credential = [ \"a:/b\" ]; },\n"
 	" { name = \"p\"; kind = \"page\"; exec = [ \"/bin/true\" ]; on = [ \"fire\" ]; } );\n"
-	"rules = ( { name = \"r\"; class = \"server\"; severity = \"info\"; targets = [ \"sfu\" ]; for = \"5s\"; clear_for = \"6s\";\n"
-	"  when = \"dwell.p99 > $slow and dwell.max[3s] > 1s\"; clear = \"dwell.over(20ms)[3s] < 5%\" ; nodata = \"fire\";\n"
+	"rules = ( { name = \"r\"; class = \"server\"; severity = \"info\"; targets = [ \"sfu\" ]; for = "
+	"\"5s\"; clear_for = \"6s\";\n"
+	"  when = \"dwell.p99 > $slow and dwell.max[3s] > 1s\"; clear = \"dwell.over(20ms)[3s] < 5%\" ; "
+	"nodata = \"fire\";\n"
 	"  critical = { when = \"dwell.max > 1s\"; for = \"9s\"; }; samples = { p99 = 0xC8; p50 = 20L; };\n"
 	"  inhibits = [ \"reader-slow\" ]; ladder = [ \"h\" ]; notify = [ \"p\" ]; allow_network = FALSE;\n"
 	"  summary = \"a \" // c\n \"b\"; } );\n";
@@ -292,35 +315,57 @@ static uint64_t next_random(uint64_t *state)
 
 static size_t mutate(char *text, size_t size, uint64_t *state)
 {
-	static const char *const bits[] = {
-		"\"", "{", "}", "(", ")", "[", "]", ";", "=", ",", "\\", "/*", "\n@include \"/etc/passwd\"\n", "\xff", "9999999999",
-		"\\x", "%s", "0x", ".", "L", "'", "true", "\r", "#", "$", "-"
-	};
+	static const char *const bits[] = {"\"",
+					   "{",
+					   "}",
+					   "(",
+					   ")",
+					   "[",
+					   "]",
+					   ";",
+					   "=",
+					   ",",
+					   "\\",
+					   "/*",
+					   "\n@include \"/etc/passwd\"\n",
+					   "\xff",
+					   "9999999999",
+					   "\\x",
+					   "%s",
+					   "0x",
+					   ".",
+					   "L",
+					   "'",
+					   "true",
+					   "\r",
+					   "#",
+					   "$",
+					   "-"};
 	const char *bit = bits[next_random(state) % (sizeof(bits) / sizeof(bits[0]))];
 	const size_t at = next_random(state) % size, other = next_random(state) % size, n = strlen(bit);
 	size_t length;
 
 	switch (next_random(state) % 6) {
-	case 0:	/* one byte, any value, 0 too */
+	case 0: /* one byte, any value, 0 too */
 		text[at] = (char)next_random(state);
 		return size;
-	case 1:	/* cut */
+	case 1: /* cut */
 		return at + 1;
-	case 2:	/* take away */
+	case 2: /* take away */
 		length = other % 40 < size - at - 1 ? other % 40 : 0;
 		memmove(text + at, text + at + length, size - at - length);
 		return size - length;
-	case 3:	/* repeat a piece elsewhere */
+	case 3: /* repeat a piece elsewhere */
 		length = (size - other) % 60;
 		memmove(text + at + length, text + at, size - at);
 		memmove(text + at, text + other, length);
 		return size + length;
-	case 4:	/* swap */
+	case 4: /* swap */
 		length = (size_t)(unsigned char)text[at];
 		text[at] = text[other];
 		text[other] = (char)length;
 		return size;
-	default:	/* put in */
+	default: /* put in */
 		memmove(text + at + n, text + at, size - at);
 		memcpy(text + at, bit, n);
 		return size + n;
@@ -382,8 +427,9 @@ Test(config, two_thousand_broken_files_give_errors_and_no_crash, .timeout = 300)
 
 Test(config, the_runner_gets_the_good_hooks_although_a_rule_is_broken)
 {
-	static const char text[] = "rules = ( { name = \"r\"; when = 5; } ); hooks = ( { name = \"bad\"; kind = \"page\"; },"
-				   " { name = \"good\"; kind = \"page\"; exec = [ \"/bin/true\" ]; } );";
+	static const char text[] =
+		"rules = ( { name = \"r\"; when = 5; } ); hooks = ( { name = \"bad\"; kind = \"page\"; },"
+		" { name = \"good\"; kind = \"page\"; exec = [ \"/bin/true\" ]; } );";
 
 	put_bytes(text, sizeof(text) - 1);
 	cr_assert_eq(config_read_hooks(path, NULL, &diag, model), 0);

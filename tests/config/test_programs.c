@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* C36: what is wrong with a hook's program is told before it is needed, with the component. Runs below the home
- * directory of the user, because nothing below /tmp is ever safe. */
+/* C36: what is wrong with a hook's program is told before it is needed, with the component. Runs below the
+ * home directory of the user, because nothing below /tmp is ever safe. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <pwd.h>
@@ -61,8 +61,10 @@ static const char *check(const char *name)
 {
 	char text[512];
 
-	snprintf(text, sizeof(text), "mode = \"act\";\nhooks = ( { name = \"h\"; kind = \"page\";\n\texec = [ \"%s/%s\" ]; } );\n",
-		 name[0] == '/' ? "" : dir, name);
+	snprintf(
+		text, sizeof(text),
+		"mode = \"act\";\nhooks = ( { name = \"h\"; kind = \"page\";\n\texec = [ \"%s/%s\" ]; } );\n",
+		name[0] == '/' ? "" : dir, name);
 	put(config, text, 0644);
 	memset(&diag, 0, sizeof(diag));
 	cr_assert_eq(config_read(config, NULL, &diag, model), 0, "%s", diag.entry[0].text);
@@ -135,8 +137,10 @@ Test(programs, c36_a_symlink_into_somebody_elses_home)
 
 Test(programs, every_hook_is_looked_at)
 {
-	put(config, "hooks = ( { name = \"a\"; kind = \"page\"; exec = [ \"/nonexistent/a\" ]; },\n"
-	    "\t{ name = \"b\"; kind = \"page\"; exec = [ \"/nonexistent/b\" ]; } );\n", 0644);
+	put(config,
+	    "hooks = ( { name = \"a\"; kind = \"page\"; exec = [ \"/nonexistent/a\" ]; },\n"
+	    "\t{ name = \"b\"; kind = \"page\"; exec = [ \"/nonexistent/b\" ]; } );\n",
+	    0644);
 	cr_assert_eq(config_read(config, NULL, &diag, model), 0);
 	memset(&diag, 0, sizeof(diag));
 	cr_expect_eq(config_check_hooks(model, &diag), -EINVAL);
