@@ -13,12 +13,14 @@ uint64_t hist_midpoint_ns(enum hist_grain grain, unsigned int slot)
 	return hist_midpoint_of(slot, HIST_COARSE_SUB_SHIFT, HIST_COARSE_SLOTS);
 }
 
-void hist_add(uint32_t *into, const uint32_t *from, enum hist_grain grain)
+void hist_add(uint32_t *restrict into, const uint32_t *restrict from, enum hist_grain grain)
 {
-	const unsigned int n = hist_slots(grain);
+	const unsigned int n = hist_slots(grain) & ~3U;	/* by fours: vector code */
 	unsigned int i;
 
 	for (i = 0; i < n; i++)
+		into[i] += from[i];
+	for (; i < hist_slots(grain); i++)
 		into[i] += from[i];
 }
 

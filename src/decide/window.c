@@ -108,22 +108,24 @@ bool window_stretched(const struct window *w)
 
 bool window_delta(struct window_delta *delta, uint64_t last[HIST_SLOTS], const uint64_t now[HIST_SLOTS])
 {
-	bool backwards = false;
+	uint64_t d[HIST_SLOTS], beyond = 0;
 	unsigned int i;
 
 	delta->blocks = 0;
 	for (i = 0; i < HIST_SLOTS; i++) {
-		const uint64_t d = now[i] - last[i];
-
-		backwards |= d > UINT32_MAX;
-		delta->slot[i] = (uint32_t)d;
-		delta->blocks |= (d != 0) << (i >> HIST_SUB_SHIFT);
-		last[i] = now[i];
+		d[i] = now[i] - last[i];
+		beyond |= d[i] >> 32;
+	}
+	memcpy(last, now, HIST_SLOTS * sizeof(*last));
+	if (beyond)
+		return false;
+	for (i = 0; i < HIST_SLOTS; i++) {
+		delta->slot[i] = (uint32_t)d[i];
+		if (d[i])
+			delta->blocks |= 1U << (i >> HIST_SUB_SHIFT);
 	}
 	memset(delta->slot + HIST_SLOTS, 0, sizeof(delta->slot) - HIST_SLOTS * sizeof(delta->slot[0]));
-	if (backwards)
-		delta->blocks = 0;
-	return !backwards;
+	return true;
 }
 
 bool window_delta_coarse(struct window_delta *delta, uint32_t last[HIST_COARSE_SLOTS],
@@ -172,17 +174,40 @@ static uint32_t *cell_block(const struct window_hist *h, const struct window *w,
 	return h->sum + (size_t)n * (WINDOW_BLOCKS + block * w->ring + cell);
 }
 
+/* Fixed sizes, so that the compiler makes vector code of them: this is most of a tick. */
+static void block_subtract(uint32_t *restrict sum, const uint32_t *restrict from, enum hist_grain grain)
+{
+	unsigned int i;
+
+	if (grain == HIST_FINE)
+		for (i = 0; i < 1U << HIST_SUB_SHIFT; i++)
+			sum[i] -= from[i];
+	else
+		for (i = 0; i < 1U << HIST_COARSE_SUB_SHIFT; i++)
+			sum[i] -= from[i];
+}
+
+static void block_add(uint32_t *restrict sum, const uint32_t *restrict from, enum hist_grain grain)
+{
+	unsigned int i;
+
+	if (grain == HIST_FINE)
+		for (i = 0; i < 1U << HIST_SUB_SHIFT; i++)
+			sum[i] += from[i];
+	else
+		for (i = 0; i < 1U << HIST_COARSE_SUB_SHIFT; i++)
+			sum[i] += from[i];
+}
+
 static void cell_leave(struct window_hist *h, const struct window *w, unsigned int cell)
 {
 	const unsigned int n = block_slots(h->grain);
-	unsigned int i;
 
 	for (; h->mask[cell]; h->mask[cell] &= h->mask[cell] - 1) {
 		const unsigned int block = (unsigned int)__builtin_ctz(h->mask[cell]);
 		const uint32_t *from = cell_block(h, w, block, cell);
 
-		for (i = 0; i < n; i++)
-			h->sum[block * n + i] -= from[i];
+		block_subtract(h->sum + block * n, from, h->grain);
 	}
 }
 
@@ -198,19 +223,17 @@ void window_hist_add(struct window_hist *h, const struct window *w, const struct
 {
 	const unsigned int n = block_slots(h->grain), cell = window_newest(w);
 	uint32_t blocks;
-	unsigned int i;
 
 	for (blocks = delta->blocks; blocks; blocks &= blocks - 1) {
 		const unsigned int block = (unsigned int)__builtin_ctz(blocks);
 		const uint32_t *from = delta->slot + block * n;
 		uint32_t *into = cell_block(h, w, block, cell);
 
-		if (!(h->mask[cell] & (1U << block)))
-			memset(into, 0, n * sizeof(*into));
-		for (i = 0; i < n; i++) {
-			into[i] += from[i];
-			h->sum[block * n + i] += from[i];
-		}
+		if (h->mask[cell] & (1U << block))
+			block_add(into, from, h->grain);
+		else
+			memcpy(into, from, n * sizeof(*into));
+		block_add(h->sum + block * n, from, h->grain);
 	}
 	h->mask[cell] |= delta->blocks;
 }
