@@ -15,7 +15,7 @@
 
 #include "text.h"
 
-#define HEADER_MAX 480		/* "OK LENGTH" or "ERR CODE text" */
+#define HEADER_MAX 64		/* "OK LENGTH" */
 
 struct talk {
 	int fd;
@@ -141,6 +141,54 @@ static ssize_t read_some(const struct talk *t, char *buf, size_t size)
 	}
 }
 
+/* Clean a text of several lines, line by line; newlines at its end go. */
+static void clean_lines(char *text)
+{
+	char *end = text + strlen(text), *line, *next;
+
+	while (end > text && end[-1] == '\n')
+		*--end = '\0';
+	for (line = text; line; line = next) {
+		next = strchr(line, '\n');
+		if (next)
+			*next = '\0';
+		text_clean(line);
+		if (!next)
+			return;
+		/* cleaning only shortens: close the gap */
+		end = line + strlen(line);
+		memmove(end + 1, next + 1, strlen(next + 1) + 1);
+		*end = '\n';
+		next = end + 1;
+	}
+}
+
+/* After "ERR ": "CODE text" to the end of the connection; the code is for programs. */
+static int read_refusal(const struct talk *t)
+{
+	char *const text = t->why->text, *body;
+	const size_t room = sizeof(t->why->text);
+	size_t length = 0;
+	ssize_t n;
+
+	while (length + 1 < room) {
+		n = read_some(t, text + length, room - 1 - length);
+		if (n < 0)
+			return (int)n;
+		if (n == 0)
+			break;
+		length += (size_t)n;
+	}
+	text[length] = '\0';
+	body = text + strspn(text, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+	body += *body == ' ';
+	memmove(text, body, strlen(body) + 1);
+	clean_lines(text);
+	if (!text[0])
+		snprintf(text, room, "dwelld refuses without a reason");
+	return -EREMOTEIO;
+}
+
 /* The first line, byte by byte so that nothing of the body is taken; it is short. */
 static int read_header(const struct talk *t, char header[HEADER_MAX])
 {
@@ -158,6 +206,8 @@ static int read_header(const struct talk *t, char header[HEADER_MAX])
 			return 0;
 		}
 		length++;
+		if (length == 4 && memcmp(header, "ERR ", 4) == 0)
+			return read_refusal(t);
 	}
 	return fail(t, -EPROTO, "what answers there is not dwelld");
 }
@@ -207,16 +257,6 @@ static int read_body(const struct talk *t, size_t size, char **ret)
 	return n == 0 ? fail(t, -EPROTO, "the answer was cut off") : fail(t, -ENOMEM, "out of memory");
 }
 
-/* "ERR CODE text": the text is for people, CODE names the errno. */
-static int refused(const struct talk *t, char *header)
-{
-	char *text = strchr(header + 4, ' ');
-
-	text_clean(text ? text + 1 : header + 4);
-	snprintf(t->why->text, sizeof(t->why->text), "dwelld: %s", text ? text + 1 : header + 4);
-	return -EREMOTEIO;
-}
-
 static int converse(struct talk *t, const char *line, char **ret_bytes, size_t *ret_length)
 {
 	char header[HEADER_MAX];
@@ -232,8 +272,6 @@ static int converse(struct talk *t, const char *line, char **ret_bytes, size_t *
 	r = read_header(t, header);
 	if (r < 0)
 		return r;
-	if (strncmp(header, "ERR ", 4) == 0)
-		return refused(t, header);
 	if (strncmp(header, "OK ", 3) != 0)
 		return fail(t, -EPROTO, "what answers there is not dwelld");
 	r = parse_length(t, header + 3, &size);

@@ -128,7 +128,8 @@ static void put_verdict(struct view *v)
 		probe_line(v, side[3], sizeof(side[3]));
 		self_line(v, side[4], sizeof(side[4]));
 	} else {
-		snprintf(side[2], sizeof(side[2]), "%s", v->panel->trouble);
+		snprintf(side[2], sizeof(side[2]), "%.*s", (int)strcspn(v->panel->trouble, "\n"),
+			 v->panel->trouble);
 	}
 	if (v->term->height >= BIG_HEIGHT && v->term->width >= big) {
 		blank(v);

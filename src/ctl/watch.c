@@ -145,7 +145,7 @@ static int draw_plain(const struct screen *s)
 	if (s->answer)
 		plain_status(&t, &s->term, s->answer, s->watch->target);
 	else
-		text_printf(&t, "UNKNOWN  %s\n", s->why.text);
+		text_printf(&t, "UNKNOWN  %.*s\n", (int)strcspn(s->why.text, "\n"), s->why.text);
 	text_put(&t, "\n");
 	r = write_all(t.bytes, t.length);
 	text_free(&t);

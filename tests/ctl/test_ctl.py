@@ -195,7 +195,14 @@ class Verbs(Case):
         self.serve(lambda line: b"ERR EPERM not allowed: needs root or group dwelld-admin\n")
         r = self.run_ctl("reload")
         self.assertEqual((r.returncode, r.stdout), (1, b""))
-        self.assertEqual(r.stderr, b"dwellctl: dwelld: not allowed: needs root or group dwelld-admin\n")
+        self.assertEqual(r.stderr, b"dwellctl: not allowed: needs root or group dwelld-admin\n")
+
+    def test_all_errors_of_a_configuration_are_printed(self):
+        lines = b"a.conf:1: mode: expected x\n" + b"b.conf:2: " + b"y" * 700 + b"\x1b[2J\nc.conf:3: z\n"
+        self.serve(lambda line: b"ERR 22 " + lines)
+        r = self.run_ctl("reload")
+        self.assertEqual((r.returncode, r.stdout), (1, b""))
+        self.assertEqual(r.stderr, b"dwellctl: " + lines.replace(b"\x1b", b"?"))
 
 
 class Hostile(Case):
@@ -239,6 +246,12 @@ class Hostile(Case):
 
     def test_an_error_with_escape_sequences(self):
         self.refused(lambda line: b"ERR EINVAL \x1b]0;owned\x07\n", "?]0;owned?")
+
+    def test_an_endless_error(self):
+        self.serve(lambda line: b"ERR 5 " + b"x\n" * 1000000)
+        r = self.run_ctl("status")
+        self.assertEqual(r.returncode, 1)
+        self.assertLess(len(r.stderr), 40000)
 
     def test_a_server_that_hangs(self):
         start = time.monotonic()
