@@ -595,12 +595,16 @@ int BPF_PROG(dwell_refused_fifo, int rc, struct sock *sk)
 	return 0;
 }
 
-/* Dropped between our hook and the queue by the socket's own filter; or later, by the CPU that drains the producers' queue
- * (6.18), which udp_fail_queue_rcv_skb does not tell. */
+/* Dropped between our hook and the queue by the socket's own filter; or, where producers have a queue of their own (6.18), for
+ * want of memory by the CPU that drains it, which udp_fail_queue_rcv_skb does not tell. */
 SEC("?tp_btf/kfree_skb")
 int BPF_PROG(dwell_filtered_fifo, struct sk_buff *skb, void *location, enum skb_drop_reason reason, struct sock *rx_sk)
 {
-	if (!rx_sk || reason != bpf_core_enum_value(enum skb_drop_reason, SKB_DROP_REASON_SOCKET_FILTER))
+	if (!rx_sk)
+		return 0;
+	if (reason != bpf_core_enum_value(enum skb_drop_reason, SKB_DROP_REASON_SOCKET_FILTER) &&
+	    !(bpf_core_field_exists(struct udp_sock, udp_prod_queue) &&
+	      reason == bpf_core_enum_value(enum skb_drop_reason, SKB_DROP_REASON_PROTO_MEM)))
 		return 0;
 	if (rx_sk->sk_protocol != IPPROTO_UDP)
 		return 0;

@@ -40,7 +40,10 @@ struct sock {
 	__u16 sk_protocol;	/* 5.6 and later: no bit field any more */
 	__u8 sk_userlocks : 4;
 } CORE;
-struct udp_sock { struct sk_buff_head reader_queue; } CORE;
+struct udp_sock {
+	struct sk_buff_head reader_queue;
+	void *udp_prod_queue;	/* 6.18 and later */
+} CORE;
 struct sk_buff {
 	__u32 len, truesize;
 	struct { atomic_t refs; } users;

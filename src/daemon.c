@@ -2,6 +2,7 @@
 #include "daemon.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 #include <systemd/sd-daemon.h>
 
+#include "act/journal_ids.h"
 #include "config_file.h"
 #include "daemon_private.h"
 #include "service.h"
@@ -155,7 +157,7 @@ static void on_debt_found(void *userdata, uint64_t seq, const char *hook, const 
 	const struct engine_debt debt = { .hook = hook, .target = target, .rule = rule, .alert_id = alert_id, .seq = seq };
 	struct daemon *d = userdata;
 
-	journal_say(d->journal, 5, NULL, "an undo is owed from before: hook %s on %s (rule %s, %s, seq %llu)", hook,
+	journal_say(d->journal, 5, JOURNAL_ID_DEBT_FOUND, "an undo is owed from before: hook %s on %s (rule %s, %s, seq %llu)", hook,
 		    target, rule, alert_id, (unsigned long long)seq);
 	engine_debt_restored(d->engine, &debt, daemon_now_ns());
 }
@@ -192,6 +194,18 @@ static void status_words(const struct daemon *d, char *buf, size_t size)
 		 model_mode_name(engine_model(d->engine)->mode));
 }
 
+/* Once, at start: which rung is used, and why each better one is not. */
+static void say_probes(const struct daemon *d)
+{
+	for (uint32_t i = 0; i < d->sample->probe_count; i++) {
+		const struct sample_probe *p = &d->sample->probe[i];
+
+		if (!p->attached || !p->exact || p->reason[0])
+			journal_say(d->journal, p->attached ? 6 : 4, JOURNAL_ID_PROBE, "probe %s: rung %s%s; %s", p->signal,
+				    p->rung, p->attached ? p->exact ? "" : ", not exact" : ", unknown", p->reason);
+	}
+}
+
 static void daemon_tick(struct daemon *d, uint64_t now_ns)
 {
 	char words[256];
@@ -205,6 +219,8 @@ static void daemon_tick(struct daemon *d, uint64_t now_ns)
 	status_words(d, words, sizeof(words));
 	if (!d->ready) {
 		d->ready = true;
+		say_probes(d);
+		journal_say(d->journal, 6, JOURNAL_ID_STARTED, "dwelld %s started: %s", DWELLD_VERSION, words);
 		service_ready(words);
 	}
 	service_status(words);
@@ -239,6 +255,7 @@ static int on_hup(sd_event_source *source, const struct signalfd_siginfo *si, vo
 {
 	(void)source, (void)si;
 	daemon_reload(userdata);
+	say_diag(userdata);
 	return 0;
 }
 
@@ -247,7 +264,7 @@ static int on_stop(sd_event_source *source, const struct signalfd_siginfo *si, v
 	struct daemon *d = userdata;
 
 	(void)si;
-	journal_say(d->journal, 6, NULL, "stopping; nothing stays attached%s",
+	journal_say(d->journal, 6, JOURNAL_ID_STOPPED, "stopping; nothing stays attached%s",
 		    hook_client_running(d->hooks) ? ", running hooks are ended and stay owed" : "");
 	service_stopping();
 	return sd_event_exit(sd_event_source_get_event(source), 0);
@@ -267,16 +284,16 @@ int daemon_reload(struct daemon *d)
 	if (r >= 0) {
 		if (d->options.dry_run && m->mode == MODE_ACT)
 			m->mode = MODE_DRY_RUN;
-			r = engine_reload(d->engine, m, d->out);
+		r = engine_reload(d->engine, m, d->out);
 	}
 	if (r < 0) {
-		journal_say(d->journal, 3, NULL, "reload failed, the running configuration stays (%zu errors):",
+		journal_say(d->journal, 3, JOURNAL_ID_RELOAD_REFUSED, "reload failed, the running configuration stays (%zu errors):",
 			    d->diag->errors);
 	} else {
 		sense_reload(d->sense, m);
 		journal_set_config_hash(d->journal, m->hash);
 		daemon_carry_out(d, now_ns);
-		journal_say(d->journal, 6, NULL, "reloaded, configuration %s, mode %s", m->hash,
+		journal_say(d->journal, 6, JOURNAL_ID_RELOADED, "reloaded, configuration %s, mode %s", m->hash,
 			    model_mode_name(m->mode));
 	}
 	free(m);
@@ -391,6 +408,7 @@ static int open_all(struct daemon *d)
 		r = open_engine(d);
 	if (r < 0)
 		return r;
+	malloc_trim(0);		/* what libbpf needed to load is not needed to run, and would be locked */
 	service_stay_alive(why, sizeof(why));
 	if (why[0])
 		journal_say(d->journal, 4, NULL, "on a starved host this daemon may be late: %s", why);

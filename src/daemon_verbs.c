@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "act/journal_ids.h"
 #include "daemon_private.h"
 
 #define ANSWER_BYTES (4U << 20)
@@ -83,7 +84,7 @@ static int verb_reload(struct daemon *d, uid_t uid, char **ret_text, size_t *ret
 	size_t n = 0;
 	int r;
 
-	journal_say(d->journal, 6, NULL, "reload asked for by uid %u", uid);
+	journal_say(d->journal, 6, JOURNAL_ID_OPERATOR, "reload asked for by uid %u", uid);
 	r = daemon_reload(d);
 	for (size_t i = 0; i < d->diag->count; i++) {
 		diag_format(&d->diag->entry[i], line, sizeof(line));
@@ -103,7 +104,7 @@ static int verb_undo(struct daemon *d, const char *args, uid_t uid, char **ret_t
 	int n, r = sscanf(args, "%63s %127s", hook, target);
 	uint64_t now_ns = daemon_now_ns();
 
-	journal_say(d->journal, 5, NULL, "undo asked for by uid %u: %s", uid, args[0] ? args : "(nothing named)");
+	journal_say(d->journal, 5, JOURNAL_ID_OPERATOR, "undo asked for by uid %u: %s", uid, args[0] ? args : "(nothing named)");
 	if (r < 1)
 		return answer(ret_text, ret_length, "which? give HOOK [TARGET], or --all"), -EINVAL;
 	if (!strcmp(hook, "--all"))

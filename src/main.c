@@ -2,6 +2,7 @@
 /* main.c - dwelld's command line. */
 #include <errno.h>
 #include <getopt.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,6 +128,9 @@ int main(int argc, char **argv)
 	};
 	bool checking = false, printing = false;
 	int c, r;
+
+	/* large tables are used sparsely: each in a mapping of its own costs only the pages it touches */
+	mallopt(M_MMAP_THRESHOLD, 64 * 1024);
 
 	while ((c = getopt_long(argc, argv, "", option, NULL)) != -1) {
 		switch (c) {

@@ -24,8 +24,10 @@ struct bpf_source {
 	uint64_t *cell;				/* one value of the largest kind for all CPUs */
 	uint64_t moved[SAMPLE_TARGETS][SAMPLE_DIST_COUNT];
 	uint64_t host_moved[SAMPLE_HOST_DIST_COUNT];
-	uint64_t media[SAMPLE_TARGETS][2];
 	struct sample_reader reader[MAP_READERS];
+	uint64_t per_slot[SAMPLE_TARGETS][MAP_COUNTS];	/* as last read */
+	uint64_t mended;	/* healed by bpf_source_owner: the kernel's counter does not know */
+	struct conserve conserve;
 };
 
 static void *map_rows(const struct probes *p, const char *name, size_t bytes)
@@ -104,7 +106,7 @@ static void read_target(struct bpf_source *b, unsigned int slot, struct sample *
 	static const enum map_count dist_count[] = { MAP_COUNT_DIST_DWELL, MAP_COUNT_DIST_RUNQ };
 	const bool dist_known[] = { attached(s, "dwell"), attached(s, "runq") }, drops = attached(s, "drops");
 	struct sample_target *t = &s->target[slot];
-	uint64_t n[MAP_COUNTS];
+	uint64_t *n = b->per_slot[slot];
 
 	if (!read_cpus(b, b->counts_fd, slot, MAP_COUNTS, n))
 		return;
@@ -121,8 +123,6 @@ static void read_target(struct bpf_source *b, unsigned int slot, struct sample *
 	t->counter[SAMPLE_DROPS_RCVBUF] = n[MAP_COUNT_DROP_RCVBUF];
 	t->counter[SAMPLE_DROPS_SERVER] = n[MAP_COUNT_DROP_RCVBUF] + n[MAP_COUNT_DROP_MEMORY] + n[MAP_COUNT_DROP_SERVER];
 	t->counter[SAMPLE_DROPS_NETWORK] = n[MAP_COUNT_DROP_NETWORK];
-	b->media[slot][0] = n[MAP_COUNT_MEDIA];
-	b->media[slot][1] = n[MAP_COUNT_DATAGRAMS];
 	known_if(t, dist_known[0], 1U << SAMPLE_ENQUEUED | 1U << SAMPLE_READ | 1U << SAMPLE_DISCARDED);
 	known_if(t, drops, 1U << SAMPLE_DROPS_RCVBUF | 1U << SAMPLE_DROPS_SERVER | 1U << SAMPLE_DROPS_NETWORK);
 }
@@ -238,12 +238,39 @@ static void read_lost(struct bpf_source *b, struct sample *s)
 	s->lost_count = MAP_LOSTS;
 }
 
+static void check_conservation(struct bpf_source *b, uint64_t now_ns)
+{
+	struct conserve_totals t = { 0 };
+
+	for (unsigned int slot = 0; slot < b->slots; slot++) {
+		const uint64_t *n = b->per_slot[slot];
+
+		t.enqueued += n[MAP_COUNT_ENQUEUED];
+		t.read += n[MAP_COUNT_READ];
+		t.unqueued += n[MAP_COUNT_UNQUEUED];
+		t.discarded += n[MAP_COUNT_DISCARDED];
+		t.healed += n[MAP_COUNT_HEALED];
+		t.unstamped += n[MAP_COUNT_UNSTAMPED];
+	}
+	t.healed += b->mended;
+	for (unsigned int i = 0; i < b->socket_rows; i++)
+		if (b->sockets[i].cookie || !i)
+			t.waiting += waiting(&b->sockets[i]);
+	conserve_step(&b->conserve, &t, now_ns);
+}
+
+const struct conserve *bpf_source_conserve(const struct bpf_source *b)
+{
+	return &b->conserve;
+}
+
 void bpf_source_read(struct bpf_source *b, uint64_t now_ns, struct sample *s)
 {
 	rows_used(b);
 	for (unsigned int slot = SAMPLE_OTHER; slot < b->slots; slot++)
 		if (s->target[slot].used)
 			read_target(b, slot, s);
+	check_conservation(b, now_ns);
 	read_host(b, s);
 	read_sockets(b, now_ns, s);
 	read_readers(b, now_ns, s);
@@ -309,8 +336,10 @@ void bpf_source_owner(struct bpf_source *b, const struct map_owner *o, unsigned 
 		return;
 	head = row->head_ts;
 	drift = waiting(row);
-	if (drift)
+	if (drift) {
 		__atomic_fetch_add(&row->healed, drift, __ATOMIC_RELAXED);
+		b->mended += drift;
+	}
 	if (head && row->last_enqueue_ts + MEND_GUARD_NS <= now_ns)
 		__atomic_compare_exchange_n(&row->head_ts, &head, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
@@ -325,9 +354,10 @@ const struct map_socket *bpf_source_sockets(const struct bpf_source *b)
 	return b->sockets;
 }
 
-const uint64_t *bpf_source_media(const struct bpf_source *b, unsigned int slot)
+void bpf_source_media(const struct bpf_source *b, unsigned int slot, uint64_t ret[2])
 {
-	return b->media[slot];
+	ret[0] = b->per_slot[slot][MAP_COUNT_MEDIA];
+	ret[1] = b->per_slot[slot][MAP_COUNT_DATAGRAMS];
 }
 
 static int port_order(const void *a, const void *b)

@@ -10,6 +10,7 @@
 #include <linux/types.h>
 
 #include "bpf/map_layout.h"
+#include "conserve.h"
 #include "decide/sample.h"
 #include "probes.h"
 #include "targets.h"
@@ -29,7 +30,8 @@ bool bpf_source_has(const struct bpf_source *b, const struct map_owner *o);
 void bpf_source_generation(struct bpf_source *b);	/* cached slots are looked up again */
 const struct map_socket *bpf_source_sockets(const struct bpf_source *b);
 /* Media-looking datagrams and all datagrams of a slot, cumulative, as of the last read. */
-const uint64_t *bpf_source_media(const struct bpf_source *b, unsigned int slot);
+void bpf_source_media(const struct bpf_source *b, unsigned int slot, uint64_t ret[2]);
+const struct conserve *bpf_source_conserve(const struct bpf_source *b);
 /* Local ports of a slot as "5000,5002-5004"; cut with ",..." when there are too many. */
 void bpf_source_ports(const struct bpf_source *b, unsigned int slot, char *buf, size_t size);
 #endif

@@ -188,6 +188,19 @@ static void owners_read(struct sense *s, uint64_t now_ns)
 	new_processes(s);
 }
 
+/* A balance that does not close is no reason to be silent, but the numbers are no longer exact. */
+static void conserved(const struct sense *s, struct sample_probe *dwell)
+{
+	const struct conserve *c = bpf_source_conserve(s->bpf);
+	char why[sizeof(dwell->reason)];
+
+	if (!c->degraded || !dwell->attached)
+		return;
+	dwell->exact = false;
+	snprintf(why, sizeof(why), "%s%s%.120s", c->why, dwell->reason[0] ? "; " : "", dwell->reason);
+	memcpy(dwell->reason, why, sizeof(why));
+}
+
 static void read_bpf(struct sense *s, uint64_t now_ns, struct sample *ret)
 {
 	bool slow_turn = now_ns - s->owners_ns >= OWNERS_EVERY_NS;
@@ -211,8 +224,13 @@ static void read_bpf(struct sense *s, uint64_t now_ns, struct sample *ret)
 	targets_describe(s->targets, ret->target);
 	bpf_source_read(s->bpf, now_ns, ret);
 	stream_source_read(s->streams, now_ns, bpf_source_sockets(s->bpf), ret);
-	for (unsigned int i = SAMPLE_OTHER; i < SAMPLE_TARGETS; i++)
-		ret->target[i].media = stream_source_media(s->streams, now_ns, i, bpf_source_media(s->bpf, i));
+	for (unsigned int i = SAMPLE_OTHER; i < SAMPLE_TARGETS; i++) {
+		uint64_t media[2];
+
+		bpf_source_media(s->bpf, i, media);
+		ret->target[i].media = stream_source_media(s->streams, now_ns, i, media);
+	}
+	conserved(s, &ret->probe[PROBE_DWELL]);
 }
 
 static void describe_nothing(const struct sense *s, struct sample *ret)
