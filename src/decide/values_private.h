@@ -57,4 +57,28 @@ struct values {
 
 /* Index of a window length, 0 = default; -1: not in the model. */
 int values_window_find(const struct values *v, uint64_t window_ns);
+/* What a term is read from. */
+struct values_place {
+	const struct values *v;
+	const struct values_window *w;
+	unsigned int window;
+	int slot;
+	enum signal_id signal;
+	enum signal_stat stat;
+	double arg;
+	uint32_t need;		/* samples; of what there must be at least one, 1 */
+};
+
+/* values_read.c: the answers. values_of is FEW when have < need; with too few samples the number is there all the same.
+ * values_ratio clamps part to 0..whole, nothing of nothing is values_idle: FEW, have 0. */
+struct value values_ok(double number, uint64_t have, uint64_t need);
+struct value values_because(enum value_why why);
+struct value values_of(double number, uint64_t have, uint64_t need);
+struct value values_idle(const struct values_place *p);
+struct value values_ratio(const struct values_place *p, double part, double whole);
+
+/* values_gauge.c: rtp streams; queue, oldest. */
+bool values_rtp_ever(const struct values *v, int slot);
+struct value values_read_streams(const struct values_place *p);
+struct value values_read_gauge(const struct values_place *p);
 #endif

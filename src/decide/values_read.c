@@ -3,56 +3,44 @@
 
 #include "values_private.h"
 
-/* What a term is read from. */
-struct place {
-	const struct values *v;
-	const struct values_window *w;
-	unsigned int window;
-	int slot;
-	enum signal_id signal;
-	enum signal_stat stat;
-	double arg;
-	uint32_t need;		/* samples; of what there must be at least one, 1 */
-};
-
-static struct value value_ok(double number, uint64_t have, uint64_t need)
+struct value values_ok(double number, uint64_t have, uint64_t need)
 {
 	return (struct value){ .why = VALUE_OK, .number = number, .have = have, .need = need };
 }
 
-static struct value value_why(enum value_why why)
+struct value values_because(enum value_why why)
 {
 	return (struct value){ .why = why };
 }
 
 /* With too few samples the number is there all the same, for those who want to see it. */
-static struct value value_of(double number, uint64_t have, uint64_t need)
+struct value values_of(double number, uint64_t have, uint64_t need)
 {
-	struct value r = value_ok(number, have, need);
+	struct value r = values_ok(number, have, need);
 
 	if (have < need)
 		r.why = VALUE_FEW;
 	return r;
 }
 
-static struct value idle(const struct place *p)
+struct value values_idle(const struct values_place *p)
 {
-	return value_of(0, 0, p->need ? p->need : 1);
+	return values_of(0, 0, p->need ? p->need : 1);
 }
 
-static struct value ratio(const struct place *p, double part, double whole)
+struct value values_ratio(const struct values_place *p, double part, double whole)
 {
 	const uint64_t need = p->need ? p->need : 1;
 
 	if (whole <= 0)
-		return idle(p);
+		return values_idle(p);
 	part = part < 0 ? 0 : part > whole ? whole : part;
-	return value_of(part / whole, whole >= 1 ? (uint64_t)whole : 1, need);
+	return values_of(part / whole, whole >= 1 ? (uint64_t)whole : 1, need);
 }
 
 /* ---- distributions ---- */
 
-static const uint32_t *dist_slots(const struct place *p, bool *ret_known, uint64_t *ret_since_ns)
+static const uint32_t *dist_slots(const struct values_place *p, bool *ret_known, uint64_t *ret_since_ns)
 {
 	const bool host_dist = p->signal == SIGNAL_SOFTIRQ_WAIT || p->signal == SIGNAL_SOFTIRQ_RUN;
 	const unsigned int d = p->signal == SIGNAL_RUNQ ? SAMPLE_DIST_RUNQ : SAMPLE_DIST_DWELL;
@@ -77,7 +65,7 @@ static unsigned int stat_permille(enum signal_stat stat)
 	return stat == STAT_P50 ? 500 : stat == STAT_P90 ? 900 : stat == STAT_P99 ? 990 : 999;
 }
 
-static struct value dist_stat(const struct place *p, const uint32_t *slot, uint64_t covered_ns)
+static struct value dist_stat(const struct values_place *p, const uint32_t *slot, uint64_t covered_ns)
 {
 	const uint64_t have = hist_count(slot, HIST_FINE);
 	const uint64_t need = p->need ? p->need : 1;
@@ -87,23 +75,23 @@ static struct value dist_stat(const struct place *p, const uint32_t *slot, uint6
 	case STAT_P90:
 	case STAT_P99:
 	case STAT_P999:
-		return value_of((double)hist_percentile_ns(slot, HIST_FINE, stat_permille(p->stat)), have, need);
+		return values_of((double)hist_percentile_ns(slot, HIST_FINE, stat_permille(p->stat)), have, need);
 	case STAT_MAX:
-		return value_of((double)hist_max_ns(slot, HIST_FINE), have, need);
+		return values_of((double)hist_max_ns(slot, HIST_FINE), have, need);
 	case STAT_MEAN:
-		return value_of(hist_mean_ns(slot, HIST_FINE), have, need);
+		return values_of(hist_mean_ns(slot, HIST_FINE), have, need);
 	case STAT_OVER:
-		return value_of(hist_over(slot, HIST_FINE, p->arg), have, need);
+		return values_of(hist_over(slot, HIST_FINE, p->arg), have, need);
 	case STAT_RATE:
-		return value_of((double)have * 1e9 / (double)covered_ns, have, p->need);
+		return values_of((double)have * 1e9 / (double)covered_ns, have, p->need);
 	case STAT_COUNT:
-		return value_of((double)have, have, p->need);
+		return values_of((double)have, have, p->need);
 	case STAT_BARE:
 	case STAT_SHARE:
 	case STAT_ID_COUNT:
 		break;
 	}
-	return value_why(VALUE_NEVER);	/* no such statistic: the parser refuses it */
+	return values_because(VALUE_NEVER);	/* no such statistic: the parser refuses it */
 }
 
 static bool stat_needs_time(enum signal_stat stat)
@@ -111,16 +99,16 @@ static bool stat_needs_time(enum signal_stat stat)
 	return stat == STAT_RATE || stat == STAT_COUNT || stat == STAT_MAX;
 }
 
-static struct value gap_or(const struct place *p, uint64_t since_ns, struct value otherwise)
+static struct value gap_or(const struct values_place *p, uint64_t since_ns, struct value otherwise)
 {
 	const struct window *w = &p->w->clock;
 
 	if (!window_covered_ns(w, since_ns) || (stat_needs_time(p->stat) && !window_warm(w, since_ns)))
-		return value_why(VALUE_GAP);
+		return values_because(VALUE_GAP);
 	return otherwise;
 }
 
-static struct value read_dist(const struct place *p)
+static struct value read_dist(const struct values_place *p)
 {
 	uint64_t since_ns, covered_ns;
 	const uint32_t *slot;
@@ -129,21 +117,21 @@ static struct value read_dist(const struct place *p)
 	slot = dist_slots(p, &known, &since_ns);
 	covered_ns = window_covered_ns(&p->w->clock, since_ns);
 	if (!known)
-		return value_why(VALUE_MISSING);
-	return gap_or(p, since_ns, covered_ns ? dist_stat(p, slot, covered_ns) : value_why(VALUE_GAP));
+		return values_because(VALUE_MISSING);
+	return gap_or(p, since_ns, covered_ns ? dist_stat(p, slot, covered_ns) : values_because(VALUE_GAP));
 }
 
-static struct value read_worst(const struct place *p)
+static struct value read_worst(const struct values_place *p)
 {
 	bool known;
 	uint64_t since_ns;
-	const struct place dwell = { .v = p->v, .w = p->w, .slot = p->slot, .signal = SIGNAL_DWELL };
+	const struct values_place dwell = { .v = p->v, .w = p->w, .slot = p->slot, .signal = SIGNAL_DWELL };
 
 	dist_slots(&dwell, &known, &since_ns);
 	if (!known)
-		return value_why(VALUE_MISSING);
+		return values_because(VALUE_MISSING);
 	if (!readers_covered_ns(p->v->readers, p->window))
-		return value_why(VALUE_GAP);
+		return values_because(VALUE_GAP);
 	return readers_worst(p->v->readers, p->slot, p->window, p->need ? p->need : 1, NULL);
 }
 
@@ -151,7 +139,7 @@ static struct value read_worst(const struct place *p)
 
 struct count { bool known; uint64_t sum, since_ns; };
 
-static struct count slot_count(const struct place *p, enum sample_counter c)
+static struct count slot_count(const struct values_place *p, enum sample_counter c)
 {
 	struct count r = { 0 };
 	int i;
@@ -173,7 +161,7 @@ static struct count slot_count(const struct place *p, enum sample_counter c)
 	return r;
 }
 
-static struct count host_count(const struct place *p, enum sample_host_counter c)
+static struct count host_count(const struct values_place *p, enum sample_host_counter c)
 {
 	const struct window_source *s = &p->v->host_counter[c];
 
@@ -181,53 +169,53 @@ static struct count host_count(const struct place *p, enum sample_host_counter c
 }
 
 /* part of whole: both counters must be known and cover the same time. */
-static struct value count_ratio(const struct place *p, struct count part, struct count whole, bool whole_has_part)
+static struct value count_ratio(const struct values_place *p, struct count part, struct count whole, bool whole_has_part)
 {
 	const uint64_t since_ns = part.since_ns > whole.since_ns ? part.since_ns : whole.since_ns;
 	double all = (double)whole.sum;
 
 	if (!part.known || !whole.known)
-		return value_why(VALUE_MISSING);
+		return values_because(VALUE_MISSING);
 	if (!whole_has_part)
 		all += (double)part.sum;
 	else if (part.sum > whole.sum)	/* dropped before it could be counted as arrived */
 		all = (double)part.sum;
-	return gap_or(p, since_ns, ratio(p, (double)part.sum, all));
+	return gap_or(p, since_ns, values_ratio(p, (double)part.sum, all));
 }
 
-static struct value count_stat(const struct place *p, struct count n)
+static struct value count_stat(const struct values_place *p, struct count n)
 {
 	const uint64_t covered_ns = window_covered_ns(&p->w->clock, n.since_ns);
 
 	if (!n.known)
-		return value_why(VALUE_MISSING);
+		return values_because(VALUE_MISSING);
 	if (!covered_ns)
-		return value_why(VALUE_GAP);
-	return gap_or(p, n.since_ns, value_of(p->stat == STAT_RATE ? (double)n.sum * 1e9 / (double)covered_ns :
+		return values_because(VALUE_GAP);
+	return gap_or(p, n.since_ns, values_of(p->stat == STAT_RATE ? (double)n.sum * 1e9 / (double)covered_ns :
 								      (double)n.sum, n.sum, p->need));
 }
 
-static struct value read_counter(const struct place *p, enum sample_counter c, enum sample_counter arrivals)
+static struct value read_counter(const struct values_place *p, enum sample_counter c, enum sample_counter arrivals)
 {
 	if (p->stat == STAT_SHARE)
 		return count_ratio(p, slot_count(p, c), slot_count(p, arrivals), true);
 	return count_stat(p, slot_count(p, c));
 }
 
-static struct value read_host_counter(const struct place *p, enum sample_host_counter c)
+static struct value read_host_counter(const struct values_place *p, enum sample_host_counter c)
 {
 	if (p->stat == STAT_SHARE)	/* an interface's packets are those it did not drop */
 		return count_ratio(p, host_count(p, c), host_count(p, SAMPLE_HOST_NIC_PACKETS), false);
 	return count_stat(p, host_count(p, c));
 }
 
-static struct value read_host_ratio(const struct place *p, enum sample_host_counter c)
+static struct value read_host_ratio(const struct values_place *p, enum sample_host_counter c)
 {
 	return count_ratio(p, host_count(p, c), host_count(p, SAMPLE_HOST_CPU_TOTAL), true);
 }
 
 /* expected - received is signed: late packets of an earlier gap may make it negative, which is no loss. */
-static struct value read_loss(const struct place *p)
+static struct value read_loss(const struct values_place *p)
 {
 	const struct count expected = slot_count(p, SAMPLE_RTP_EXPECTED), received = slot_count(p, SAMPLE_RTP_RECEIVED);
 	struct count lost = received;
@@ -236,95 +224,9 @@ static struct value read_loss(const struct place *p)
 	return count_ratio(p, lost, expected, true);
 }
 
-/* ---- streams ---- */
-
-static bool rtp_ever(const struct values *v, int slot)
-{
-	int i;
-
-	if (slot != SAMPLE_HOST || v->slot[slot].rtp_ever)
-		return v->slot[slot].rtp_ever;
-	for (i = SAMPLE_HOST + 1; i < SAMPLE_TARGETS; i++)
-		if (v->slot[i].used && v->slot[i].rtp_ever)
-			return true;
-	return false;
-}
-
-static struct value read_streams(const struct place *p)
-{
-	const struct stream_counts *c = streams_counts(p->v->streams, p->slot, p->window);
-
-	if (!streams_covered_ns(p->v->streams) || !window_covered_ns(&p->w->clock, p->v->slot[p->slot].since_ns))
-		return value_why(VALUE_GAP);
-	if (p->signal == SIGNAL_RTP_STREAMS)
-		return value_ok(c->active, c->active, 0);
-	if (p->signal == SIGNAL_RTP_JITTER)
-		return c->jitter_known ? value_of((double)c->jitter_ns, c->jitter_known, p->need) : idle(p);
-	if (p->signal == SIGNAL_RTP_LATE_STREAMS)
-		return ratio(p, c->late, c->jitter_known);
-	if (p->signal == SIGNAL_RTP_BAD_STREAMS)
-		return ratio(p, c->bad, c->active);
-	return c->active ? value_of(c->worst_loss, c->active, p->need) : idle(p);
-}
-
-/* ---- gauges ---- */
-
-/* One slot's gauge; false: not known. */
-static bool gauge_of(const struct place *p, int slot, double *ret)
-{
-	const struct values_slot *s = &p->v->slot[slot];
-
-	if (!s->used)
-		return false;
-	if (p->signal == SIGNAL_DWELL_OLDEST)
-		*ret = (double)s->oldest_ns;
-	else if (p->signal == SIGNAL_QUEUE_RCVBUF)
-		*ret = s->rcvbuf_bytes;
-	else
-		*ret = window_peak_max(&p->w->fill[slot], &p->w->clock);
-	return p->signal == SIGNAL_DWELL_OLDEST ? s->oldest_known :
-	       p->signal == SIGNAL_QUEUE_RCVBUF ? s->rcvbuf_known : s->fill_known;
-}
-
-static bool host_gauge(const struct place *p, double *ret, bool *ret_idle)
-{
-	const bool smallest = p->signal == SIGNAL_QUEUE_RCVBUF;
-	bool known = false;
-	double one;
-	int i;
-
-	*ret_idle = true;
-	for (i = SAMPLE_HOST + 1; i < SAMPLE_TARGETS; i++) {
-		*ret_idle &= !p->v->slot[i].used || p->v->slot[i].idle;
-		if (!gauge_of(p, i, &one))
-			continue;
-		if (!known || (smallest ? one < *ret : one > *ret))
-			*ret = one;
-		known = true;
-	}
-	return known;
-}
-
-static struct value read_gauge(const struct place *p)
-{
-	const uint64_t since_ns = p->v->slot[p->slot].since_ns;
-	bool no_socket = p->v->slot[p->slot].idle, known;
-	double number = 0;
-
-	if (p->slot == SAMPLE_HOST)
-		known = host_gauge(p, &number, &no_socket);
-	else
-		known = gauge_of(p, p->slot, &number);
-	if (!known)
-		return no_socket ? idle(p) : value_why(VALUE_MISSING);
-	if (p->signal == SIGNAL_QUEUE_FILL && !window_warm(&p->w->clock, since_ns))
-		return value_why(VALUE_GAP);
-	return value_ok(number, 1, 0);
-}
-
 /* ---- all of them ---- */
 
-static struct value read_signal(const struct place *p)
+static struct value read_signal(const struct values_place *p)
 {
 	switch (p->signal) {
 	case SIGNAL_DWELL:
@@ -341,11 +243,11 @@ static struct value read_signal(const struct place *p)
 	case SIGNAL_RTP_LATE_STREAMS:
 	case SIGNAL_RTP_STREAMS:
 	case SIGNAL_RTP_JITTER:
-		return read_streams(p);
+		return values_read_streams(p);
 	case SIGNAL_DWELL_OLDEST:
 	case SIGNAL_QUEUE_FILL:
 	case SIGNAL_QUEUE_RCVBUF:
-		return read_gauge(p);
+		return values_read_gauge(p);
 	case SIGNAL_HOST_CPU_BUSY:
 		return read_host_ratio(p, SAMPLE_HOST_CPU_BUSY);
 	case SIGNAL_HOST_STEAL:
@@ -365,11 +267,11 @@ static struct value read_signal(const struct place *p)
 	case SIGNAL_HOST_SQUEEZED:
 		return read_host_counter(p, SAMPLE_HOST_SQUEEZED);
 	case SIGNAL_COVERAGE:
-		return p->v->missing_set ? value_ok(p->v->missing, 1, 0) : value_why(VALUE_GAP);
+		return p->v->missing_set ? values_ok(p->v->missing, 1, 0) : values_because(VALUE_GAP);
 	case SIGNAL_ID_COUNT:
 		break;
 	}
-	return value_why(VALUE_NEVER);
+	return values_because(VALUE_NEVER);
 }
 
 static bool is_rtp(enum signal_id signal)
@@ -378,7 +280,7 @@ static bool is_rtp(enum signal_id signal)
 }
 
 /* Missing before never: without the probe nobody knows whether there ever was any. */
-static enum value_why slot_why(const struct place *p)
+static enum value_why slot_why(const struct values_place *p)
 {
 	const struct values_slot *s = &p->v->slot[p->slot];
 
@@ -390,31 +292,31 @@ static enum value_why slot_why(const struct place *p)
 		return VALUE_NEVER;
 	if (p->slot != SAMPLE_HOST && !s->used)
 		return VALUE_NEVER;
-	return is_rtp(p->signal) && !rtp_ever(p->v, p->slot) ? VALUE_NEVER : VALUE_OK;
+	return is_rtp(p->signal) && !values_rtp_ever(p->v, p->slot) ? VALUE_NEVER : VALUE_OK;
 }
 
 struct value values_read(const struct values *v, int slot, const struct expr_term *term, double over_arg,
 			 const uint32_t need_override[STAT_ID_COUNT])
 {
 	const int window = values_window_find(v, term->window_ns);
-	struct place p = { .v = v, .slot = slot, .signal = term->signal, .stat = term->stat, .arg = over_arg };
+	struct values_place p = { .v = v, .slot = slot, .signal = term->signal, .stat = term->stat, .arg = over_arg };
 	enum value_why why;
 
 	if (window < 0 || slot < 0 || slot >= SAMPLE_TARGETS)
-		return value_why(VALUE_GAP);
+		return values_because(VALUE_GAP);
 	p.window = (unsigned int)window;
 	p.w = v->window[window];
 	p.need = signal_stats[term->stat].need;
 	if (need_override && need_override[term->stat])
 		p.need = need_override[term->stat];
 	why = slot_why(&p);
-	return why == VALUE_OK ? read_signal(&p) : value_why(why);
+	return why == VALUE_OK ? read_signal(&p) : values_because(why);
 }
 
 const uint32_t *values_hist(const struct values *v, int slot, enum signal_id signal, uint64_t window_ns)
 {
 	const int window = values_window_find(v, window_ns);
-	struct place p = { .v = v, .slot = slot, .signal = signal };
+	struct values_place p = { .v = v, .slot = slot, .signal = signal };
 	const uint32_t *slots;
 	uint64_t since_ns;
 	bool known;
