@@ -48,27 +48,6 @@ static int render(const struct daemon *d, render_fn fn, char **ret_text, size_t 
 	return 0;
 }
 
-/* {"status":...,"histograms":...} in one answer, so that both are of one tick. */
-static int render_both(const struct engine *e, const struct status_self *self, char *buf, size_t size, size_t *ret)
-{
-	size_t n = (size_t)snprintf(buf, size, "{\"status\":"), part = 0;
-	int r = status_json(e, self, buf + n, size - n, &part);
-
-	if (r < 0)
-		return r;
-	n += part;
-	n += (size_t)snprintf(buf + n, size - n, ",\"histograms\":");
-	r = n < size ? status_histograms_json(e, buf + n, size - n, &part) : -ENOBUFS;
-	if (r < 0)
-		return r;
-	n += part;
-	if (n + 2 > size)
-		return -ENOBUFS;
-	buf[n++] = '}';
-	*ret = n;
-	return 0;
-}
-
 static int answer(char **ret_text, size_t *ret_length, const char *text)
 {
 	*ret_text = strdup(text);
@@ -128,7 +107,7 @@ int daemon_verb(void *userdata, const char *verb, const char *args, uid_t uid, c
 	if (!strcmp(verb, "prometheus"))
 		return render(d, status_prometheus, ret_text, ret_length);
 	if (!strcmp(verb, "histograms"))
-		return render(d, render_both, ret_text, ret_length);
+		return render(d, status_watch_json, ret_text, ret_length);
 	if (!strcmp(verb, "reload"))
 		return verb_reload(d, uid, ret_text, ret_length);
 	if (!strcmp(verb, "undo"))
