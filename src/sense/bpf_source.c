@@ -170,7 +170,8 @@ static void read_socket(const struct map_socket *row, uint64_t now_ns, uint32_t 
 
 	t->sockets++;
 	t->queued += waiting(row);
-	if (age > t->oldest_ns)
+	/* some sockets are opened and never read on purpose: they say something only where an operator named the target */
+	if (age > t->oldest_ns && (row->last_read_ts || t->configured))
 		t->oldest_ns = age;
 	if (row->rcvbuf) {
 		if (!t->rcvbuf_known || row->rcvbuf < t->rcvbuf_bytes) {

@@ -203,6 +203,7 @@ static void conserved(const struct sense *s, struct sample_probe *dwell)
 
 static void read_bpf(struct sense *s, uint64_t now_ns, struct sample *ret)
 {
+	uint64_t recycled;
 	bool slow_turn = now_ns - s->owners_ns >= OWNERS_EVERY_NS;
 
 	sense_dispatch(s, now_ns);
@@ -221,6 +222,10 @@ static void read_bpf(struct sense *s, uint64_t now_ns, struct sample *ret)
 		s->retest_ns = now_ns;
 	}
 	probes_describe(s->probes, ret->probe, &ret->probe_count);
+	recycled = targets_recycled(s->targets);
+	for (unsigned int i = 0; recycled; i++, recycled >>= 1)
+		if (recycled & 1)
+			stream_source_forget(s->streams, i);
 	targets_describe(s->targets, ret->target);
 	bpf_source_read(s->bpf, now_ns, ret);
 	stream_source_read(s->streams, now_ns, bpf_source_sockets(s->bpf), ret);
@@ -231,6 +236,10 @@ static void read_bpf(struct sense *s, uint64_t now_ns, struct sample *ret)
 		ret->target[i].media = stream_source_media(s->streams, now_ns, i, media);
 	}
 	conserved(s, &ret->probe[PROBE_DWELL]);
+	if (ret->lost_count < SAMPLE_LOST) {
+		snprintf(ret->lost[ret->lost_count].name, sizeof(ret->lost[0].name), "target_slots");
+		ret->lost[ret->lost_count++].count = targets_no_slot(s->targets);
+	}
 }
 
 static void describe_nothing(const struct sense *s, struct sample *ret)

@@ -35,7 +35,7 @@ struct targets {
 	struct known *known;		/* MAP_TGIDS entries, densely packed */
 	uint16_t bucket[BUCKETS];	/* chains through known[].next; index + 1, 0 ends */
 	unsigned int known_count, refresh_at, slots;
-	uint64_t no_slot;
+	uint64_t no_slot, recycled;
 	int tgid_slot_fd;
 	bool have_ports;
 	char proc_root[MODEL_PATH];
@@ -87,6 +87,19 @@ static int slot_by_name(const struct targets *t, const char *name)
 	return -1;
 }
 
+/* A slot that was found by itself and whose processes are all gone; the lowest such one, or -1. */
+static int slot_forgotten(const struct targets *t)
+{
+	uint64_t busy = 0;
+
+	for (unsigned int i = 0; i < t->known_count; i++)
+		busy |= 1ULL << t->known[i].slot;
+	for (unsigned int i = SAMPLE_FIRST_FREE; i < t->slots; i++)
+		if (t->slot[i].model_target < 0 && !(busy & 1ULL << i))
+			return (int)i;
+	return -1;
+}
+
 static int slot_take(struct targets *t, const char *name, int model_target)
 {
 	int at = slot_by_name(t, name);
@@ -94,8 +107,13 @@ static int slot_take(struct targets *t, const char *name, int model_target)
 	for (unsigned int i = SAMPLE_FIRST_FREE; at < 0 && i < t->slots; i++)
 		if (!t->slot[i].used)
 			at = (int)i;
-	if (at < 0)
-		return -1;
+	if (at < 0) {
+		at = slot_forgotten(t);
+		if (at < 0)
+			return -1;
+		t->recycled |= 1ULL << at;
+		t->slot[at] = (struct slot){ 0 };
+	}
 	t->slot[at].used = true;
 	t->slot[at].model_target = (int16_t)model_target;
 	snprintf(t->slot[at].name, sizeof(t->slot[at].name), "%s", name);
@@ -346,4 +364,12 @@ const char *targets_cgroup(const struct targets *t, unsigned int slot)
 uint64_t targets_no_slot(const struct targets *t)
 {
 	return t->no_slot;
+}
+
+uint64_t targets_recycled(struct targets *t)
+{
+	uint64_t slots = t->recycled;
+
+	t->recycled = 0;
+	return slots;
 }

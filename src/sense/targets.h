@@ -34,5 +34,7 @@ bool targets_have_ports(const struct targets *t);
 /* Fill name, unit, pids, flags of every used slot. */
 void targets_describe(const struct targets *t, struct sample_target *ret);
 const char *targets_cgroup(const struct targets *t, unsigned int slot);	/* of its newest process, "" */
+/* Slots given to another name since the last call, one bit each. */
+uint64_t targets_recycled(struct targets *t);
 uint64_t targets_no_slot(const struct targets *t);	/* processes put into `other` for want of a slot */
 #endif
