@@ -503,6 +503,7 @@ int main(int argc, char **argv)
 		{ "never read, not configured", case_never_read_by_itself },
 		{ "5 000 sockets opened and closed", case_churn }, { "10 queued before attach", case_before_attach },
 	};
+	bool measures;
 	int at = 1;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -538,12 +539,13 @@ int main(int argc, char **argv)
 	for (uint32_t i = 0; i < sample->probe_count; i++)
 		printf("       probe %-8s rung %-10s %s %s\n", sample->probe[i].signal, sample->probe[i].rung,
 		       sample->probe[i].exact ? "exact" : "inexact", sample->probe[i].reason);
-	if (!sample->probe[0].attached)
+	measures = sample->probe[0].attached;
+	if (!measures)
 		result("dwell has a rung", false, sample->probe[0].reason);
-	for (size_t i = 0; sample->probe[0].attached && i < sizeof(cases) / sizeof(cases[0]); i++)
+	for (size_t i = 0; measures && i < sizeof(cases) / sizeof(cases[0]); i++)
 		if (wanted(argc - at, argv + at, cases[i].name))
 			run_case(&cases[i]);
-	for (size_t i = 0; sample->probe[0].attached && i < sizeof(stories) / sizeof(stories[0]); i++)
+	for (size_t i = 0; measures && i < sizeof(stories) / sizeof(stories[0]); i++)
 		if (wanted(argc - at, argv + at, stories[i].name))
 			stories[i].run();
 	detach();
