@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* id_table.h - 64-bit ids to row numbers of a fixed table, with a list of rows per target slot. Private to readers.c and
- * streams.c. Layer: decide (pure; memory is the caller's).
+/* id_table.h - 64-bit ids to row numbers of a fixed table, with a list of rows per target slot. Private to
+ * readers.c and streams.c. Layer: decide (pure; memory is the caller's).
  *
  * Rows are 0..rows-1; chains and lists end with ID_NONE. */
 #ifndef DWELLD_ID_TABLE_H

@@ -224,7 +224,8 @@ void readers_tick(struct readers *r, const struct sample *s)
 	r->untracked = 0;
 	for (i = 0; i < s->reader_count; i++) {
 		const struct sample_reader *from = &s->reader[i];
-		const uint16_t row = from->target < SAMPLE_TARGETS ? id_table_find(&r->table, from->id) : ID_NONE;
+		const uint16_t row =
+			from->target < SAMPLE_TARGETS ? id_table_find(&r->table, from->id) : ID_NONE;
 
 		if (row != ID_NONE)
 			reader_step(r, row, from);
@@ -236,7 +237,8 @@ void readers_tick(struct readers *r, const struct sample *s)
 
 struct worst { uint64_t p99_ns, count; uint16_t row; };
 
-static void worst_of_slot(const struct readers *r, const struct reader_window *w, int slot, struct worst best[2])
+static void worst_of_slot(const struct readers *r, const struct reader_window *w, int slot,
+			  struct worst best[2])
 {
 	uint16_t i;
 
@@ -252,9 +254,11 @@ static void worst_of_slot(const struct readers *r, const struct reader_window *w
 	}
 }
 
-struct value readers_worst(const struct readers *r, int slot, unsigned int window, uint32_t need, uint32_t *ret_tid)
+struct value readers_worst(const struct readers *r, int slot, unsigned int window, uint32_t need,
+			   uint32_t *ret_tid)
 {
-	/* [0]: threads with too few samples, count is the most of any thread; [1]: enough, count is what is enough */
+	/* [0]: threads with too few samples, count is the most of any thread; [1]: enough, count is what is
+	 * enough */
 	struct worst best[2] = { { .row = ID_NONE }, { .row = ID_NONE, .count = need } };
 	const struct reader_window *w = r->window[window];
 	const struct worst *b;

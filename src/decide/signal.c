@@ -5,59 +5,83 @@
 
 #define BIT(stat) (1U << (stat))
 #define BARE BIT(STAT_BARE)
-#define DISTRIBUTION (BIT(STAT_P50) | BIT(STAT_P90) | BIT(STAT_P99) | BIT(STAT_P999) | BIT(STAT_MAX) | BIT(STAT_MEAN) | \
-		      BIT(STAT_RATE) | BIT(STAT_COUNT) | BIT(STAT_OVER))
+#define DISTRIBUTION (BIT(STAT_P50) | BIT(STAT_P90) | BIT(STAT_P99) | BIT(STAT_P999) | BIT(STAT_MAX) | \
+		      BIT(STAT_MEAN) | BIT(STAT_RATE) | BIT(STAT_COUNT) | BIT(STAT_OVER))
 #define COUNTER (BIT(STAT_RATE) | BIT(STAT_COUNT))
 #define COUNTER_OF (COUNTER | BIT(STAT_SHARE))
 
 const struct signal_info signal_table[SIGNAL_ID_COUNT] = {
-	[SIGNAL_DWELL] = { "dwell", SIGNAL_DISTRIBUTION, SIGNAL_OF_TARGET, UNIT_TIME, DISTRIBUTION, "dwell",
+	[SIGNAL_DWELL] = {
+		"dwell", SIGNAL_DISTRIBUTION, SIGNAL_OF_TARGET, UNIT_TIME, DISTRIBUTION, "dwell",
 		"time from a datagram's entry into the socket queue to its read by the application" },
-	[SIGNAL_DWELL_OLDEST] = { "dwell.oldest", SIGNAL_DISTRIBUTION, SIGNAL_OF_TARGET, UNIT_TIME, BARE, "dwell",
+	[SIGNAL_DWELL_OLDEST] = {
+		"dwell.oldest", SIGNAL_DISTRIBUTION, SIGNAL_OF_TARGET, UNIT_TIME, BARE, "dwell",
 		"age of the oldest unread datagram now" },
-	[SIGNAL_DWELL_WORST] = { "dwell.worst", SIGNAL_DISTRIBUTION, SIGNAL_OF_TARGET, UNIT_TIME, BIT(STAT_P99), "dwell",
+	[SIGNAL_DWELL_WORST] = {
+		"dwell.worst", SIGNAL_DISTRIBUTION, SIGNAL_OF_TARGET, UNIT_TIME, BIT(STAT_P99), "dwell",
 		"dwell of the reader thread that has the longest p99" },
-	[SIGNAL_RUNQ] = { "runq", SIGNAL_DISTRIBUTION, SIGNAL_OF_TARGET, UNIT_TIME, DISTRIBUTION, "runq",
+	[SIGNAL_RUNQ] = {
+		"runq", SIGNAL_DISTRIBUTION, SIGNAL_OF_TARGET, UNIT_TIME, DISTRIBUTION, "runq",
 		"time that threads of the reader processes were runnable and waited for a CPU" },
-	[SIGNAL_SOFTIRQ_WAIT] = { "softirq.wait", SIGNAL_DISTRIBUTION, SIGNAL_OF_HOST, UNIT_TIME, DISTRIBUTION, "softirq",
+	[SIGNAL_SOFTIRQ_WAIT] = {
+		"softirq.wait", SIGNAL_DISTRIBUTION, SIGNAL_OF_HOST, UNIT_TIME, DISTRIBUTION, "softirq",
 		"time from the raise of a receive softirq to its start" },
-	[SIGNAL_SOFTIRQ_RUN] = { "softirq.run", SIGNAL_DISTRIBUTION, SIGNAL_OF_HOST, UNIT_TIME, DISTRIBUTION, "softirq",
+	[SIGNAL_SOFTIRQ_RUN] = {
+		"softirq.run", SIGNAL_DISTRIBUTION, SIGNAL_OF_HOST, UNIT_TIME, DISTRIBUTION, "softirq",
 		"time that a receive softirq ran" },
-	[SIGNAL_RTP_LOSS] = { "rtp.loss", SIGNAL_RATIO, SIGNAL_OF_TARGET, UNIT_RATIO, BARE, "rtp",
+	[SIGNAL_RTP_LOSS] = {
+		"rtp.loss", SIGNAL_RATIO, SIGNAL_OF_TARGET, UNIT_RATIO, BARE, "rtp",
 		"share of expected RTP packets that did not arrive, over all streams" },
-	[SIGNAL_RTP_LOSS_WORST] = { "rtp.loss.worst", SIGNAL_RATIO, SIGNAL_OF_TARGET, UNIT_RATIO, BARE, "rtp",
+	[SIGNAL_RTP_LOSS_WORST] = {
+		"rtp.loss.worst", SIGNAL_RATIO, SIGNAL_OF_TARGET, UNIT_RATIO, BARE, "rtp",
 		"loss of the RTP stream that loses most" },
-	[SIGNAL_RTP_BAD_STREAMS] = { "rtp.bad_streams", SIGNAL_RATIO, SIGNAL_OF_TARGET, UNIT_RATIO, BARE, "rtp",
+	[SIGNAL_RTP_BAD_STREAMS] = {
+		"rtp.bad_streams", SIGNAL_RATIO, SIGNAL_OF_TARGET, UNIT_RATIO, BARE, "rtp",
 		"share of active RTP streams that lose more than 5 %" },
-	[SIGNAL_RTP_LATE_STREAMS] = { "rtp.late_streams", SIGNAL_RATIO, SIGNAL_OF_TARGET, UNIT_RATIO, BARE, "rtp",
-		"share of active RTP streams with more than 50 ms of jitter, of those whose clock rate is known" },
-	[SIGNAL_QUEUE_FILL] = { "queue.fill", SIGNAL_RATIO, SIGNAL_OF_TARGET, UNIT_RATIO, BARE, "dwell",
+	[SIGNAL_RTP_LATE_STREAMS] = {
+		"rtp.late_streams", SIGNAL_RATIO, SIGNAL_OF_TARGET, UNIT_RATIO, BARE, "rtp",
+		"share of RTP streams with more than 50 ms of jitter, of those whose clock rate is known" },
+	[SIGNAL_QUEUE_FILL] = {
+		"queue.fill", SIGNAL_RATIO, SIGNAL_OF_TARGET, UNIT_RATIO, BARE, "dwell",
 		"highest fill of a receive buffer" },
-	[SIGNAL_HOST_CPU_BUSY] = { "host.cpu.busy", SIGNAL_RATIO, SIGNAL_OF_HOST, UNIT_RATIO, BARE, NULL,
+	[SIGNAL_HOST_CPU_BUSY] = {
+		"host.cpu.busy", SIGNAL_RATIO, SIGNAL_OF_HOST, UNIT_RATIO, BARE, NULL,
 		"share of time that the online CPUs were busy" },
-	[SIGNAL_HOST_STEAL] = { "host.steal", SIGNAL_RATIO, SIGNAL_OF_HOST, UNIT_RATIO, BARE, NULL,
+	[SIGNAL_HOST_STEAL] = {
+		"host.steal", SIGNAL_RATIO, SIGNAL_OF_HOST, UNIT_RATIO, BARE, NULL,
 		"share of time that the hypervisor gave to others" },
-	[SIGNAL_DROPS_SERVER] = { "drops.server", SIGNAL_COUNTER, SIGNAL_OF_TARGET, UNIT_NONE, COUNTER_OF, "drops",
+	[SIGNAL_DROPS_SERVER] = {
+		"drops.server", SIGNAL_COUNTER, SIGNAL_OF_TARGET, UNIT_NONE, COUNTER_OF, "drops",
 		"datagrams dropped by this host: receive buffer, memory" },
-	[SIGNAL_DROPS_NETWORK] = { "drops.network", SIGNAL_COUNTER, SIGNAL_OF_TARGET, UNIT_NONE, COUNTER_OF, "drops",
+	[SIGNAL_DROPS_NETWORK] = {
+		"drops.network", SIGNAL_COUNTER, SIGNAL_OF_TARGET, UNIT_NONE, COUNTER_OF, "drops",
 		"datagrams dropped for what they are: checksum, filter" },
-	[SIGNAL_DROPS_RCVBUF] = { "drops.rcvbuf", SIGNAL_COUNTER, SIGNAL_OF_TARGET, UNIT_NONE, COUNTER_OF, "drops",
+	[SIGNAL_DROPS_RCVBUF] = {
+		"drops.rcvbuf", SIGNAL_COUNTER, SIGNAL_OF_TARGET, UNIT_NONE, COUNTER_OF, "drops",
 		"datagrams dropped because the receive buffer was full" },
-	[SIGNAL_RTP_REORDER] = { "rtp.reorder", SIGNAL_COUNTER, SIGNAL_OF_TARGET, UNIT_NONE, COUNTER_OF, "rtp",
+	[SIGNAL_RTP_REORDER] = {
+		"rtp.reorder", SIGNAL_COUNTER, SIGNAL_OF_TARGET, UNIT_NONE, COUNTER_OF, "rtp",
 		"RTP packets that arrived after a later one" },
-	[SIGNAL_RTP_DUPLICATES] = { "rtp.duplicates", SIGNAL_COUNTER, SIGNAL_OF_TARGET, UNIT_NONE, COUNTER_OF, "rtp",
+	[SIGNAL_RTP_DUPLICATES] = {
+		"rtp.duplicates", SIGNAL_COUNTER, SIGNAL_OF_TARGET, UNIT_NONE, COUNTER_OF, "rtp",
 		"RTP packets that arrived more than once" },
-	[SIGNAL_HOST_NIC_DROPS] = { "host.nic_drops", SIGNAL_COUNTER, SIGNAL_OF_HOST, UNIT_NONE, COUNTER_OF, NULL,
+	[SIGNAL_HOST_NIC_DROPS] = {
+		"host.nic_drops", SIGNAL_COUNTER, SIGNAL_OF_HOST, UNIT_NONE, COUNTER_OF, NULL,
 		"packets dropped by network interfaces and the receive backlog" },
-	[SIGNAL_HOST_SQUEEZED] = { "host.squeezed", SIGNAL_COUNTER, SIGNAL_OF_HOST, UNIT_NONE, COUNTER, NULL,
+	[SIGNAL_HOST_SQUEEZED] = {
+		"host.squeezed", SIGNAL_COUNTER, SIGNAL_OF_HOST, UNIT_NONE, COUNTER, NULL,
 		"receive passes that used up their budget" },
-	[SIGNAL_RTP_STREAMS] = { "rtp.streams", SIGNAL_GAUGE, SIGNAL_OF_TARGET, UNIT_NONE, BARE, "rtp",
+	[SIGNAL_RTP_STREAMS] = {
+		"rtp.streams", SIGNAL_GAUGE, SIGNAL_OF_TARGET, UNIT_NONE, BARE, "rtp",
 		"RTP streams with a packet in the last 5 s" },
-	[SIGNAL_RTP_JITTER] = { "rtp.jitter", SIGNAL_GAUGE, SIGNAL_OF_TARGET, UNIT_TIME, BARE, "rtp",
+	[SIGNAL_RTP_JITTER] = {
+		"rtp.jitter", SIGNAL_GAUGE, SIGNAL_OF_TARGET, UNIT_TIME, BARE, "rtp",
 		"median over streams of the RFC 3550 jitter at arrival" },
-	[SIGNAL_QUEUE_RCVBUF] = { "queue.rcvbuf", SIGNAL_GAUGE, SIGNAL_OF_TARGET, UNIT_BYTES, BARE, "dwell",
+	[SIGNAL_QUEUE_RCVBUF] = {
+		"queue.rcvbuf", SIGNAL_GAUGE, SIGNAL_OF_TARGET, UNIT_BYTES, BARE, "dwell",
 		"smallest receive buffer of the target's sockets" },
-	[SIGNAL_COVERAGE] = { "probes.missing", SIGNAL_GAUGE, SIGNAL_OF_HOST, UNIT_NONE, BARE, NULL,
+	[SIGNAL_COVERAGE] = {
+		"probes.missing", SIGNAL_GAUGE, SIGNAL_OF_HOST, UNIT_NONE, BARE, NULL,
 		"probes that an enabled rule needs and that are not attached" },
 };
 

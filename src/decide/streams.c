@@ -50,7 +50,8 @@ void streams_free(struct streams *s)
 
 void streams_reload(struct streams *s, const uint64_t *window_ns, unsigned int windows)
 {
-	memset(s->counts, 0, sizeof(s->counts));	/* until the next tick: by index they would be another window's */
+	memset(s->counts, 0,
+	       sizeof(s->counts)); /* until the next tick: by index they would be another window's */
 	memcpy(s->window_ns, window_ns, windows * sizeof(*window_ns));
 	s->windows = windows;
 }
@@ -112,7 +113,8 @@ static double stream_loss(const struct stream_row *row, unsigned int cell)
 	return received <= 0 ? 1 : (double)(expected - received) / (double)expected;
 }
 
-static void stream_count(struct streams *s, const struct stream_row *row, uint16_t slot, const unsigned int *cell)
+static void stream_count(struct streams *s, const struct stream_row *row, uint16_t slot,
+			 const unsigned int *cell)
 {
 	unsigned int i;
 

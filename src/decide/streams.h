@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* streams.h - RTP streams over the last seconds: how many, how many lose, how many are late. Layer: decide (pure; allocation
- * only in streams_new).
+/* streams.h - RTP streams over the last seconds: how many, how many lose, how many are late. Layer: decide
+ * (pure; allocation only in streams_new).
  *
  * Cells of 1 s, ten of them: a window longer than 10 s is clamped to 10 s here (rtp.loss itself comes from
- * counters and has every length). A stream is active while its last packet is at most 5 s old. Loss is expected - received,
- * signed (duplicates are in neither): a late packet gives back what its gap took, also in a later window; as a ratio it
- * is clamped to 0..1. A stream that stops entirely loses nothing here: it stops being active.
- * STREAMS_MAX are followed; further ones are counted in untracked. A stream's first appearance is a baseline; counts
- * that decrease are a reset. */
+ * counters and has every length). A stream is active while its last packet is at most 5 s old. Loss is
+ * expected - received, signed (duplicates are in neither): a late packet gives back what its gap took,
+ * also in a later window; as a ratio it is clamped to 0..1. A stream that stops entirely loses nothing
+ * here: it stops being active. STREAMS_MAX are followed; further ones are counted in untracked. A stream's
+ * first appearance is a baseline; counts that decrease are a reset. */
 #ifndef DWELLD_STREAMS_H
 #define DWELLD_STREAMS_H
 

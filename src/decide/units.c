@@ -233,7 +233,8 @@ char *units_format(double value, enum unit_dim dim, char *buf, size_t size)
 		if (value < 0)
 			snprintf(buf, size, "-%s", units_format(-value, dim, number, sizeof(number)));
 		else
-			units_format_ns(value >= (double)UINT64_MAX ? UINT64_MAX : (uint64_t)(value + 0.5), buf, size);
+			units_format_ns(value >= (double)UINT64_MAX ? UINT64_MAX : (uint64_t)(value + 0.5),
+					buf, size);
 		return buf;
 	case UNIT_RATIO:
 		snprintf(buf, size, "%s%%", format_number(value * 100, number, sizeof(number)));

@@ -179,9 +179,11 @@ static void dist_clear(struct values *v, struct values_dist *d, struct dist_plac
 	d->since_ns = now_ns;
 }
 
-static void dist_step(struct values *v, struct values_dist *d, struct dist_place place, const struct sample *s)
+static void dist_step(struct values *v, struct values_dist *d, struct dist_place place,
+		      const struct sample *s)
 {
-	const struct sample_hist *from = place.host ? &s->host_dist[place.dist] : &s->target[place.slot].dist[place.dist];
+	const struct sample_hist *from =
+		place.host ? &s->host_dist[place.dist] : &s->target[place.slot].dist[place.dist];
 	unsigned int i;
 
 	d->known = from->known;
@@ -297,8 +299,10 @@ static void host_step(struct values *v, const struct sample *s)
 		if (s->gap)
 			v->host_counter[c].seen = false;
 		for (i = 0; i < v->windows; i++)
-			window_counter_roll(&v->window[i]->host_counter[c], &v->window[i]->clock, &v->host_counter[c]);
-		window_source_step(&v->host_counter[c], s->host_counter[c], s->host_known & (1U << c), s->now_ns);
+			window_counter_roll(&v->window[i]->host_counter[c], &v->window[i]->clock,
+					    &v->host_counter[c]);
+		window_source_step(&v->host_counter[c], s->host_counter[c], s->host_known & (1U << c),
+				   s->now_ns);
 	}
 }
 

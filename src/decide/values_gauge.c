@@ -19,12 +19,14 @@ struct value values_read_streams(const struct values_place *p)
 {
 	const struct stream_counts *c = streams_counts(p->v->streams, p->slot, p->window);
 
-	if (!streams_covered_ns(p->v->streams) || !window_covered_ns(&p->w->clock, p->v->slot[p->slot].since_ns))
+	if (!streams_covered_ns(p->v->streams) ||
+	    !window_covered_ns(&p->w->clock, p->v->slot[p->slot].since_ns))
 		return values_because(VALUE_GAP);
 	if (p->signal == SIGNAL_RTP_STREAMS)
 		return values_ok(c->active, c->active, 0);
 	if (p->signal == SIGNAL_RTP_JITTER)
-		return c->jitter_known ? values_of((double)c->jitter_ns, c->jitter_known, p->need) : values_idle(p);
+		return c->jitter_known ? values_of((double)c->jitter_ns, c->jitter_known, p->need)
+				       : values_idle(p);
 	if (p->signal == SIGNAL_RTP_LATE_STREAMS)
 		return values_ratio(p, c->late, c->jitter_known);
 	if (p->signal == SIGNAL_RTP_BAD_STREAMS)

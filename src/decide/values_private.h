@@ -69,8 +69,8 @@ struct values_place {
 	uint32_t need;		/* samples; of what there must be at least one, 1 */
 };
 
-/* values_read.c: the answers. values_of is FEW when have < need; with too few samples the number is there all the same.
- * values_ratio clamps part to 0..whole, nothing of nothing is values_idle: FEW, have 0. */
+/* values_read.c: the answers. values_of is FEW when have < need; with too few samples the number is there
+ * all the same. values_ratio clamps part to 0..whole, nothing of nothing is values_idle: FEW, have 0. */
 struct value values_ok(double number, uint64_t have, uint64_t need);
 struct value values_because(enum value_why why);
 struct value values_of(double number, uint64_t have, uint64_t need);

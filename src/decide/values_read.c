@@ -44,7 +44,8 @@ static const uint32_t *dist_slots(const struct values_place *p, bool *ret_known,
 {
 	const bool host_dist = p->signal == SIGNAL_SOFTIRQ_WAIT || p->signal == SIGNAL_SOFTIRQ_RUN;
 	const unsigned int d = p->signal == SIGNAL_RUNQ ? SAMPLE_DIST_RUNQ : SAMPLE_DIST_DWELL;
-	const unsigned int h = p->signal == SIGNAL_SOFTIRQ_RUN ? SAMPLE_HOST_SOFTIRQ_RUN : SAMPLE_HOST_SOFTIRQ_WAIT;
+	const unsigned int h =
+		p->signal == SIGNAL_SOFTIRQ_RUN ? SAMPLE_HOST_SOFTIRQ_RUN : SAMPLE_HOST_SOFTIRQ_WAIT;
 	const struct values_dist *source = host_dist ? &p->v->host_dist[h] : &p->v->slot[p->slot].dist[d];
 	unsigned int i;
 
@@ -75,7 +76,8 @@ static struct value dist_stat(const struct values_place *p, const uint32_t *slot
 	case STAT_P90:
 	case STAT_P99:
 	case STAT_P999:
-		return values_of((double)hist_percentile_ns(slot, HIST_FINE, stat_permille(p->stat)), have, need);
+		return values_of((double)hist_percentile_ns(slot, HIST_FINE, stat_permille(p->stat)), have,
+				 need);
 	case STAT_MAX:
 		return values_of((double)hist_max_ns(slot, HIST_FINE), have, need);
 	case STAT_MEAN:
@@ -147,8 +149,9 @@ static struct count slot_count(const struct values_place *p, enum sample_counter
 	if (p->slot != SAMPLE_HOST) {
 		const struct window_source *s = &p->v->slot[p->slot].counter[c];
 
-		return (struct count){ s->seen, window_counter_sum(&p->w->counter[p->slot][c], &p->w->clock, s),
-				       s->since_ns };
+		return (struct count){s->seen,
+				      window_counter_sum(&p->w->counter[p->slot][c], &p->w->clock, s),
+				      s->since_ns};
 	}
 	for (i = SAMPLE_HOST + 1; i < SAMPLE_TARGETS; i++) {
 		const struct window_source *s = &p->v->slot[i].counter[c];
@@ -165,11 +168,13 @@ static struct count host_count(const struct values_place *p, enum sample_host_co
 {
 	const struct window_source *s = &p->v->host_counter[c];
 
-	return (struct count){ s->seen, window_counter_sum(&p->w->host_counter[c], &p->w->clock, s), s->since_ns };
+	return (struct count){s->seen, window_counter_sum(&p->w->host_counter[c], &p->w->clock, s),
+			      s->since_ns};
 }
 
 /* part of whole: both counters must be known and cover the same time. */
-static struct value count_ratio(const struct values_place *p, struct count part, struct count whole, bool whole_has_part)
+static struct value count_ratio(const struct values_place *p, struct count part, struct count whole,
+				bool whole_has_part)
 {
 	const uint64_t since_ns = part.since_ns > whole.since_ns ? part.since_ns : whole.since_ns;
 	double all = (double)whole.sum;
@@ -191,11 +196,14 @@ static struct value count_stat(const struct values_place *p, struct count n)
 		return values_because(VALUE_MISSING);
 	if (!covered_ns)
 		return values_because(VALUE_GAP);
-	return gap_or(p, n.since_ns, values_of(p->stat == STAT_RATE ? (double)n.sum * 1e9 / (double)covered_ns :
-								      (double)n.sum, n.sum, p->need));
+	return gap_or(
+		p, n.since_ns,
+		values_of(p->stat == STAT_RATE ? (double)n.sum * 1e9 / (double)covered_ns : (double)n.sum,
+			  n.sum, p->need));
 }
 
-static struct value read_counter(const struct values_place *p, enum sample_counter c, enum sample_counter arrivals)
+static struct value read_counter(const struct values_place *p, enum sample_counter c,
+				 enum sample_counter arrivals)
 {
 	if (p->stat == STAT_SHARE)
 		return count_ratio(p, slot_count(p, c), slot_count(p, arrivals), true);
@@ -217,7 +225,8 @@ static struct value read_host_ratio(const struct values_place *p, enum sample_ho
 /* expected - received is signed: late packets of an earlier gap may make it negative, which is no loss. */
 static struct value read_loss(const struct values_place *p)
 {
-	const struct count expected = slot_count(p, SAMPLE_RTP_EXPECTED), received = slot_count(p, SAMPLE_RTP_RECEIVED);
+	const struct count expected = slot_count(p, SAMPLE_RTP_EXPECTED),
+			   received = slot_count(p, SAMPLE_RTP_RECEIVED);
 	struct count lost = received;
 
 	lost.sum = expected.sum > received.sum ? expected.sum - received.sum : 0;
@@ -299,7 +308,8 @@ struct value values_read(const struct values *v, int slot, const struct expr_ter
 			 const uint32_t need_override[STAT_ID_COUNT])
 {
 	const int window = values_window_find(v, term->window_ns);
-	struct values_place p = { .v = v, .slot = slot, .signal = term->signal, .stat = term->stat, .arg = over_arg };
+	struct values_place p = {
+		.v = v, .slot = slot, .signal = term->signal, .stat = term->stat, .arg = over_arg};
 	enum value_why why;
 
 	if (window < 0 || slot < 0 || slot >= SAMPLE_TARGETS)
@@ -335,7 +345,8 @@ bool values_stream_counts(const struct values *v, int slot, uint64_t window_ns, 
 {
 	const int window = values_window_find(v, window_ns);
 
-	if (window < 0 || slot < 0 || slot >= SAMPLE_TARGETS || v->unprobed[SIGNAL_RTP_STREAMS] || !v->streams_known)
+	if (window < 0 || slot < 0 || slot >= SAMPLE_TARGETS || v->unprobed[SIGNAL_RTP_STREAMS] ||
+	    !v->streams_known)
 		return false;
 	*ret = *streams_counts(v->streams, slot, (unsigned int)window);
 	return true;

@@ -167,7 +167,8 @@ void window_hist_init(struct window_hist *h, enum hist_grain grain, uint32_t *wo
 }
 
 /* Blocks of one octave of all cells lie side by side: an octave without samples is never touched. */
-static uint32_t *cell_block(const struct window_hist *h, const struct window *w, unsigned int block, unsigned int cell)
+static uint32_t *cell_block(const struct window_hist *h, const struct window *w, unsigned int block,
+			    unsigned int cell)
 {
 	const unsigned int n = block_slots(h->grain);
 
@@ -268,7 +269,8 @@ void window_source_step(struct window_source *s, uint64_t reading, bool known, u
 	s->last = reading;
 }
 
-uint64_t window_counter_sum(const struct window_counter *c, const struct window *w, const struct window_source *s)
+uint64_t window_counter_sum(const struct window_counter *c, const struct window *w,
+			    const struct window_source *s)
 {
 	uint64_t from;
 

@@ -18,7 +18,8 @@ Test(diag, errors_carry_their_place)
 	cr_expect_eq(d.count, 3);
 	cr_expect_eq(d.errors, 2);
 	cr_expect_eq(d.warnings, 1);
-	cr_expect_eq(diag_format(&d.entry[0], buf, sizeof(buf)), strlen("rules.conf:41: for: expected a duration"));
+	cr_expect_eq(diag_format(&d.entry[0], buf, sizeof(buf)),
+		     strlen("rules.conf:41: for: expected a duration"));
 	cr_expect_str_eq(buf, "rules.conf:41: for: expected a duration");
 	diag_format(&d.entry[1], buf, sizeof(buf));
 	cr_expect_str_eq(buf, "rules.conf: warning: odd");

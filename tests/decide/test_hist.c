@@ -35,7 +35,8 @@ static void every_boundary(unsigned int sub_shift, unsigned int slots, double li
 		const uint64_t mid = hist_midpoint_of(s, sub_shift, slots);
 		uint64_t high = low;
 
-		while (hist_slot_of(high + (high - low) + 1, sub_shift, slots) == s)	/* find the end by doubling ... */
+		while (hist_slot_of(high + (high - low) + 1, sub_shift, slots) ==
+		       s) /* find the end by doubling ... */
 			high += high - low + 1;
 		for (uint64_t step = 1ULL << 40; step; step >>= 1)	/* ... and halving */
 			while (hist_slot_of(high + step, sub_shift, slots) == s && high + step > high)
@@ -75,7 +76,8 @@ static void against_sorted(unsigned int samples, unsigned int spread)
 	double sum = 0;
 
 	for (unsigned int i = 0; i < samples; i++) {
-		value[i] = 256 + (random_next() >> (30 + random_next() % spread));	/* up to 17 s, log spread */
+		value[i] =
+			256 + (random_next() >> (30 + random_next() % spread)); /* up to 17 s, log spread */
 		sum += (double)value[i];
 		slot[hist_slot(value[i])]++;
 	}
@@ -84,8 +86,8 @@ static void against_sorted(unsigned int samples, unsigned int spread)
 	for (unsigned int i = 0; i < sizeof(permille) / sizeof(permille[0]); i++) {
 		const unsigned int rank = (samples * permille[i] + 999) / 1000;
 
-		cr_expect_leq(error_of(hist_percentile_ns(slot, HIST_FINE, permille[i]), value[rank - 1]), 0.032,
-			      "p%u of %u", permille[i], samples);
+		cr_expect_leq(error_of(hist_percentile_ns(slot, HIST_FINE, permille[i]), value[rank - 1]),
+			      0.032, "p%u of %u", permille[i], samples);
 	}
 	cr_expect_leq(error_of(hist_max_ns(slot, HIST_FINE), value[samples - 1]), 0.032);
 	cr_expect_leq(error_of((uint64_t)hist_mean_ns(slot, HIST_FINE), (uint64_t)(sum / samples)), 0.032);

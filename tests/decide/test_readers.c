@@ -22,7 +22,8 @@ static void begin(unsigned int threads)
 	r = readers_new(lengths, 2, TICK);
 	cr_assert_not_null(r);
 	for (unsigned int i = 0; i < THREADS; i++)
-		reader[i] = (struct sample_reader){ .id = 1000 + i, .tid = 100 + i, .target = SFU, .slot = slots[i] };
+		reader[i] = (struct sample_reader){
+			.id = 1000 + i, .tid = 100 + i, .target = SFU, .slot = slots[i]};
 	sample.reader = reader;
 	sample.reader_count = threads;
 	sample.now_ns = S(1000);

@@ -22,8 +22,8 @@ Test(signal, every_signal_is_described_once)
 
 Test(signal, kinds_have_the_statistics_of_the_design)
 {
-	const uint32_t distribution = 1U << STAT_P50 | 1U << STAT_P90 | 1U << STAT_P99 | 1U << STAT_P999 | 1U << STAT_MAX |
-				      1U << STAT_MEAN | 1U << STAT_RATE | 1U << STAT_COUNT | 1U << STAT_OVER;
+	const uint32_t distribution = 1U << STAT_P50 | 1U << STAT_P90 | 1U << STAT_P99 | 1U << STAT_P999 |
+				      1U << STAT_MAX | 1U << STAT_MEAN | 1U << STAT_RATE | 1U << STAT_COUNT | 1U << STAT_OVER;
 	const uint32_t counter = 1U << STAT_RATE | 1U << STAT_COUNT;
 
 	cr_expect_eq(signal_table[SIGNAL_DWELL].stats, distribution);
@@ -45,7 +45,8 @@ Test(signal, kinds_have_the_statistics_of_the_design)
 
 Test(signal, samples_needed_by_default)
 {
-	static const uint32_t need[STAT_ID_COUNT] = { [STAT_P50] = 20, [STAT_P90] = 50, [STAT_P99] = 100, [STAT_P999] = 1000,
+	static const uint32_t need[STAT_ID_COUNT] = { [STAT_P50] = 20, [STAT_P90] = 50, [STAT_P99] = 100,
+		[STAT_P999] = 1000,
 						      [STAT_OVER] = 50, [STAT_MEAN] = 20 };
 
 	for (int i = 0; i < STAT_ID_COUNT; i++)
@@ -54,9 +55,11 @@ Test(signal, samples_needed_by_default)
 
 Test(signal, planned_names_are_known_as_such)
 {
-	static const char *const yes[] = { "dwell.share.runq", "dwell.share.handoff", "irq2app", "irq2app.p99", "runq.by", "rtcp.nack",
+	static const char *const yes[] = { "dwell.share.runq", "dwell.share.handoff", "irq2app",
+		"irq2app.p99", "runq.by", "rtcp.nack",
 					   "drops.reason[\"X\"]", "cpu.throttled", "cpu.psi" };
-	static const char *const no[] = { "", "dwell", "dwell.shared", "rtp.loss", "cpu", "cpu.psi2", "irq2apps", "drops" };
+	static const char *const no[] = { "", "dwell", "dwell.shared", "rtp.loss", "cpu", "cpu.psi2",
+		"irq2apps", "drops" };
 
 	for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++)
 		cr_expect(signal_is_planned(yes[i]), "%s", yes[i]);

@@ -24,8 +24,11 @@ static void begin(unsigned int streams)
 	sample.stream_count = streams;
 	sample.streams_known = true;
 	for (unsigned int i = 0; i < STREAMS; i++)
-		stream[i] = (struct sample_stream){ .id = i + 1, .target = SFU, .expected = 70000, .received = 69000,
-						    .last_ns = sample.now_ns };
+		stream[i] = (struct sample_stream){.id = i + 1,
+						   .target = SFU,
+						   .expected = 70000,
+						   .received = 69000,
+						   .last_ns = sample.now_ns};
 	sample.gap = true;
 	streams_tick(s, &sample);
 	sample.gap = false;
@@ -63,8 +66,8 @@ Test(streams, loss_is_counted_per_stream)
 	streams_free(s);
 }
 
-/* 65533..65535, 0..3 with 65535 missing: 7 expected, 6 received. 2 again: a duplicate, in neither count. 10 before 6..9:
- * 4 and 5 came, expected goes to 14, then the four late ones fill in. */
+/* 65533..65535, 0..3 with 65535 missing: 7 expected, 6 received. 2 again: a duplicate, in neither count. 10
+ * before 6..9: 4 and 5 came, expected goes to 14, then the four late ones fill in. */
 Test(streams, c69_signed_loss_of_late_packets)
 {
 	begin(1);

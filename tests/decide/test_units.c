@@ -28,7 +28,8 @@ Test(units, durations_are_exact)
 
 Test(units, what_is_no_duration_is_refused)
 {
-	static const char *const bad[] = { "", " ", "10", "ms", "10ms5", "10 msec", "1e3s", "0x10s", ".5s", "5.s", "+5s", "10%",
+	static const char *const bad[] = { "", " ", "10", "ms", "10ms5", "10 msec", "1e3s", "0x10s", ".5s",
+		"5.s", "+5s", "10%",
 					   "5/s", "inf", "1 0s", "10MS" };
 	uint64_t ns = 42;
 
@@ -57,7 +58,8 @@ Test(units, overflow_and_negative_are_refused)
 Test(units, quantities_know_their_dimension)
 {
 	static const struct { const char *text; double value; enum unit_dim dim; } q[] = {
-		{ "10ms", 1e7, UNIT_TIME }, { "30%", 0.3, UNIT_RATIO }, { "0.1%", 0.001, UNIT_RATIO }, { "5/s", 5, UNIT_RATE },
+		{ "10ms", 1e7, UNIT_TIME }, { "30%", 0.3, UNIT_RATIO }, { "0.1%", 0.001, UNIT_RATIO },
+		{ "5/s", 5, UNIT_RATE },
 		{ "64KiB", 65536, UNIT_BYTES }, { "2 MiB", 2097152, UNIT_BYTES }, { "42", 42, UNIT_NONE },
 		{ "0.5", 0.5, UNIT_NONE }, { "100 B", 100, UNIT_BYTES },
 	};
@@ -75,9 +77,12 @@ Test(units, quantities_know_their_dimension)
 Test(units, times_have_three_digits)
 {
 	static const struct { uint64_t ns; const char *text; } t[] = {
-		{ 0, "0ns" }, { 1, "1ns" }, { 999, "999ns" }, { 1000, "1us" }, { 33000, "33us" }, { 33333, "33.3us" },
-		{ 999499, "999us" }, { 999600, "1ms" }, { 9996000, "10ms" }, { 10200000, "10.2ms" }, { 99960000, "100ms" },
-		{ 1500000000, "1.5s" }, { 59990000000ULL, "1m" }, { 90000000000ULL, "1.5m" }, { 5400000000000ULL, "1.5h" },
+		{ 0, "0ns" }, { 1, "1ns" }, { 999, "999ns" }, { 1000, "1us" }, { 33000, "33us" },
+		{ 33333, "33.3us" },
+		{ 999499, "999us" }, { 999600, "1ms" }, { 9996000, "10ms" }, { 10200000, "10.2ms" },
+		{ 99960000, "100ms" },
+		{ 1500000000, "1.5s" }, { 59990000000ULL, "1m" }, { 90000000000ULL, "1.5m" },
+		{ 5400000000000ULL, "1.5h" },
 		{ 86400000000000ULL, "1d" }, { UINT64_MAX, "213504d" },
 	};
 	char buf[32];
@@ -106,12 +111,14 @@ Test(units, values_are_written_by_dimension)
 
 Test(units, exact_durations_read_back)
 {
-	static const uint64_t ns[] = { 0, 1, 999, 250000000, 10000000000ULL, 90000000000ULL, 3600000000000ULL, 86400000000000ULL,
+	static const uint64_t ns[] = { 0, 1, 999, 250000000, 10000000000ULL, 90000000000ULL,
+		3600000000000ULL, 86400000000000ULL,
 				       123456789, UINT64_MAX };
 	char buf[32];
 
 	for (size_t i = 0; i < sizeof(ns) / sizeof(ns[0]); i++)
-		cr_expect_eq(duration(units_format_duration_exact(ns[i], buf, sizeof(buf))), ns[i], "%s", buf);
+		cr_expect_eq(duration(units_format_duration_exact(ns[i], buf, sizeof(buf))), ns[i], "%s",
+			     buf);
 	cr_expect_str_eq(units_format_duration_exact(250000000, buf, sizeof(buf)), "250ms");
 	cr_expect_str_eq(units_format_duration_exact(10000000000ULL, buf, sizeof(buf)), "10s");
 	cr_expect_str_eq(units_format_duration_exact(0, buf, sizeof(buf)), "0s");

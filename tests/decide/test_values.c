@@ -73,7 +73,8 @@ static void dwell(int slot, uint64_t ns, unsigned int n)
 
 static struct value value(int slot, enum signal_id signal, enum signal_stat stat, uint64_t window_ns)
 {
-	const struct expr_term term = { .signal = signal, .stat = stat, .window_ns = window_ns, .arg_param = -1 };
+	const struct expr_term term = {
+		.signal = signal, .stat = stat, .window_ns = window_ns, .arg_param = -1};
 
 	return values_read(v, slot, &term, 20e6, NULL);
 }
@@ -429,7 +430,8 @@ static double load(int slots, unsigned int ticks)
 	for (int i = SFU; i < slots; i++)
 		use(i, "load");
 	for (int i = 0; i < 4 * slots; i++)
-		reader[i] = (struct sample_reader){ .id = (uint64_t)i + 1, .target = (uint16_t)(i / 4), .slot = coarse[i] };
+		reader[i] = (struct sample_reader){
+			.id = (uint64_t)i + 1, .target = (uint16_t)(i / 4), .slot = coarse[i]};
 	sample.reader = reader;
 	sample.reader_count = (uint32_t)(4 * slots);
 	for (unsigned int k = 0; k < ticks; k++) {
@@ -472,7 +474,8 @@ Test(values, a_tick_with_64_slots_is_cheap)
 	double ns;
 
 	begin();
-	load(SAMPLE_TARGETS, 260);	/* until the longest window is full: no first touch of a page is measured */
+	load(SAMPLE_TARGETS,
+	     260); /* until the longest window is full: no first touch of a page is measured */
 	ns = load(SAMPLE_TARGETS, 100);
 	fprintf(stderr, "values: 64 slots, 256 threads, 3 windows: %.0f us a tick\n", ns / 1e3);
 #ifdef __OPTIMIZE__

@@ -201,7 +201,8 @@ Test(window, coarse_counts_may_wrap)
 	cr_expect_not(window_delta_coarse(&delta, last, now));
 }
 
-/* Deltas of random size at random times; what left and what is in it must be all that came in, at each of 1000 rolls. */
+/* Deltas of random size at random times; what left and what is in it must be all that came in, at each of
+ * 1000 rolls. */
 Test(window, c68_sums_over_windows_are_the_total)
 {
 	static uint64_t last[HIST_SLOTS], now[HIST_SLOTS];
