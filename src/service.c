@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
@@ -47,6 +48,7 @@ void service_stay_alive(char *why, size_t size)
 	size_t n = 0;
 
 	why[0] = '\0';
+	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);	/* tables are touched sparsely: huge pages would make all of them resident */
 	/* with a limit, a later allocation would fail instead of this call */
 	if (geteuid() != 0 && (getrlimit(RLIMIT_MEMLOCK, &limit) < 0 || limit.rlim_cur != RLIM_INFINITY))
 		n = (size_t)snprintf(why, size, "memory is not locked (LimitMEMLOCK is not infinity)");
