@@ -4,10 +4,14 @@
  * Frames go through AF_PACKET sockets on both ports, so that the path has no UDP reader of its own. PACKET_VNET_HDR
  * carries the checksum state (else UDP with partial checksums is thrown away behind the bridge). USR1: UDP from the first port to
  * the second is lost and delayed as asked for; USR2: a clean network again. */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <getopt.h>
+#include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
+#include <linux/pkt_cls.h>
 #include <linux/virtio_net.h>
 #include <net/if.h>
 #include <poll.h>
@@ -68,6 +72,27 @@ static int open_port(const char *name)
 	if (bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0)
 		rig_die("bind to the port");
 	return fd;
+}
+
+/* The relay has taken its copy; the frame itself, addressed to somebody else, would be thrown away by the IP layer and
+ * count as a drop of this host. Ends it in silence (STOLEN), behind the packet sockets. */
+static void silence(const char *name)
+{
+	const struct bpf_insn stolen[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = TC_ACT_STOLEN },
+		{ .code = BPF_JMP | BPF_EXIT } };
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = (int)if_nametoindex(name), .attach_point = BPF_TC_INGRESS);
+	LIBBPF_OPTS(bpf_tc_opts, filter);
+	int r;
+
+	filter.prog_fd = bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, "demo_stolen", "GPL", stolen, 2, NULL);
+	r = filter.prog_fd < 0 ? filter.prog_fd : bpf_tc_hook_create(&hook);
+	if (r == 0 || r == -EEXIST)
+		r = bpf_tc_attach(&hook, &filter);
+	if (r < 0)
+		fprintf(stderr, "%s: relayed frames count as drops: %s\n", name, strerror(-r));
+	if (filter.prog_fd >= 0)
+		close(filter.prog_fd);
 }
 
 static void pass(struct relay *r, int port, const uint8_t *data, size_t length)
@@ -205,6 +230,8 @@ int main(int argc, char **argv)
 	sigaction(SIGUSR2, &on_usr, NULL);
 	r.port[0] = open_port(argv[optind]);
 	r.port[1] = open_port(argv[optind + 1]);
+	silence(argv[optind]);
+	silence(argv[optind + 1]);
 	r.frame = calloc(FRAMES, sizeof(*r.frame));
 	if (!r.frame)
 		rig_die("calloc");

@@ -5,8 +5,10 @@
 #
 # cgroups are of the kind this host has: v2 (cpu.weight), or v1 (cpu.shares) with the same path in its other hierarchies, so that every
 # way to name a process's cgroup says /dwelld-demo/sfu. The server's share of a CPU is small and the burners' large: equal weights
-# starve nobody who uses little. Senders and relay are real-time, so that only the server suffers.
-# v1: real-time needs the root group (RT_GROUP_SCHED); v2: the rig group.
+# starve nobody who uses little. Watcher and daemon have a group beside theirs: what runs in /dwelld-demo is only the server
+# and the burners, so that the weight of /dwelld-demo protects the server from the rest of the host.
+# Senders and relay are real-time, so that only the server suffers.
+# v1: real-time needs the root group (RT_GROUP_SCHED); v2: the watcher's group.
 
 rig_names='snd net sfu'
 rig_sfu_low=256		# cpu.shares of the server before the remedy; v2: the weight is this * 100 / 1024
@@ -32,13 +34,13 @@ rig_find_cgroups()
 # nominal cpu.shares to what this host's file takes
 rig_set_weight()
 {
-	local group=$1 shares=$2 weight
+	local group=$1 shares=$2 weight	# GROUP: as in /GROUP
 
 	if [ -n "$rig_v1" ]; then
-		echo $((shares > 262144 ? 262144 : shares)) >"$rig_cpu/dwelld-demo/$group/cpu.shares"
+		echo $((shares > 262144 ? 262144 : shares)) >"$rig_cpu/$group/cpu.shares"
 	else
 		weight=$((shares * 100 / 1024))
-		echo $((weight < 1 ? 1 : weight > 10000 ? 10000 : weight)) >"$rig_cpu/dwelld-demo/$group/cpu.weight"
+		echo $((weight < 1 ? 1 : weight > 10000 ? 10000 : weight)) >"$rig_cpu/$group/cpu.weight"
 	fi
 }
 
@@ -61,13 +63,13 @@ rig_cgroups()
 		fi
 	fi
 	for hierarchy in "$rig_v1" "$rig_v2" "$rig_systemd"; do
-		[ -z "$hierarchy" ] || mkdir -p "$hierarchy"/dwelld-demo/{sfu,hog,rig} || die "cannot make cgroups"
+		[ -z "$hierarchy" ] || mkdir -p "$hierarchy"/dwelld-demo/{sfu,hog} "$hierarchy"/dwelld-demo-rig || die "cannot make cgroups"
 	done
 	[ -n "$rig_v1" ] || echo +cpu >"$rig_v2/dwelld-demo/cgroup.subtree_control" || die "cannot pass the cpu controller on"
-	rig_set_weight . $((4096 * rig_cpus))
-	rig_set_weight sfu $rig_sfu_low
-	rig_set_weight rig 4096
-	echo $$ >"$rig_cpu/dwelld-demo/rig/cgroup.procs"	# the watcher and the daemon live on the starved host
+	rig_set_weight dwelld-demo $((4096 * rig_cpus))
+	rig_set_weight dwelld-demo/sfu $rig_sfu_low
+	rig_set_weight dwelld-demo-rig $((4096 * rig_cpus))
+	echo $$ >"$rig_cpu/dwelld-demo-rig/cgroup.procs"	# the watcher and the daemon live on the starved host
 	[ "$rig_cpus" = 1 ] || taskset -pc "$(IFS=,; echo "${rig_cpu_ids[*]:0:rig_cpus-1}")" $$ >/dev/null
 }
 
@@ -78,10 +80,10 @@ rig_in()	# GROUP NAMESPACE LOG COMMAND...: starts it, sets rig_started
 	shift 3
 	(
 		for hierarchy in "$rig_v1" "$rig_v2" "$rig_systemd"; do
-			[ -z "$hierarchy" ] || echo "$BASHPID" >"$hierarchy/dwelld-demo/$group/cgroup.procs"
+			[ -z "$hierarchy" ] || echo "$BASHPID" >"$hierarchy/$group/cgroup.procs"
 		done
 		taskset -pc "$rig_cpu_list" "$BASHPID" >/dev/null
-		[ "$group" != rig ] || [ -z "$rig_v1" ] || echo "$BASHPID" >"$rig_v1/cgroup.procs"
+		[ "$group" != dwelld-demo-rig ] || [ -z "$rig_v1" ] || echo "$BASHPID" >"$rig_v1/cgroup.procs"
 		exec ${namespace:+nsenter --net=/run/netns/dwelld-demo-$namespace} "$@"
 	) </dev/null >>"$work_dir/$log" 2>&1 {host_stdout}>&- &
 	rig_started=$!
@@ -119,7 +121,7 @@ rig_wait_for()	# LOG PATTERN: until a program says so
 
 rig_start_server()	# MICROSECONDS of work per packet
 {
-	rig_in sfu sfu sfu.log "$work_dir/bin/demo-sfu" --listen 10.0.0.2:5004 --to 10.0.0.1:6000 --work-us "$1" \
+	rig_in dwelld-demo/sfu sfu sfu.log "$work_dir/bin/demo-sfu" --listen 10.0.0.2:5004 --to 10.0.0.1:6000 --work-us "$1" \
 		--cpu "$rig_last_cpu" --stats
 	rig_server=$rig_started
 }
@@ -127,7 +129,7 @@ rig_start_server()	# MICROSECONDS of work per packet
 rig_start_senders()	# AUDIO VIDEO PER-FRAME: streams
 {
 	: >"$work_dir/send.log"
-	rig_in rig snd send.log "$work_dir/bin/demo-send" --to 10.0.0.2:5004 --receive 10.0.0.1:6000 --cpu "$rig_first_cpu" \
+	rig_in dwelld-demo-rig snd send.log "$work_dir/bin/demo-send" --to 10.0.0.2:5004 --receive 10.0.0.1:6000 --cpu "$rig_first_cpu" \
 		--audio "$1" --video "$2" --per-frame "$3"
 	rig_sender=$rig_started
 	rig_wait_for send.log '^second=1 '
@@ -138,7 +140,7 @@ rig_build()
 	rig_network
 	rig_cgroups
 	: >"$work_dir/relay.log"
-	rig_in rig net relay.log "$work_dir/bin/demo-relay" --loss-permille 80 --delay-ms 40 --jitter-ms 200 --cpu "$rig_first_cpu" \
+	rig_in dwelld-demo-rig net relay.log "$work_dir/bin/demo-relay" --loss-permille 80 --delay-ms 40 --jitter-ms 200 --cpu "$rig_first_cpu" \
 		snd sfu
 	rig_relay=$rig_started
 	rig_wait_for relay.log '^sched='
@@ -159,8 +161,8 @@ rig_end()	# PID
 # The burners' weight is such that the server is left with this share of its CPU (in 1/1000).
 rig_start_hogs()
 {
-	rig_set_weight hog $((rig_sfu_low * (1000 - $1) / $1 * rig_cpus))
-	rig_in hog '' hog.log "$work_dir/bin/demo-hog" --per-cpu 2
+	rig_set_weight dwelld-demo/hog $((rig_sfu_low * (1000 - $1) / $1 * rig_cpus))
+	rig_in dwelld-demo/hog '' hog.log "$work_dir/bin/demo-hog" --per-cpu 2
 	rig_hogs=$rig_started
 }
 
@@ -173,9 +175,9 @@ rig_remove()
 	for pid in $rig_pids; do kill "$pid" 2>/dev/null; done
 	for pid in $rig_pids; do wait "$pid" 2>/dev/null; done
 	rig_pids=''
-	[ -d "$rig_cpu/dwelld-demo/rig" ] && echo $$ >"$rig_cpu${rig_home:-/}/cgroup.procs" 2>/dev/null
+	[ -d "$rig_cpu/dwelld-demo-rig" ] && echo $$ >"$rig_cpu${rig_home:-/}/cgroup.procs" 2>/dev/null
 	groups=$(for hierarchy in "$rig_v1" "$rig_v2" "$rig_systemd"; do
-		[ -z "$hierarchy" ] || find "$hierarchy/dwelld-demo" -depth -type d 2>/dev/null; done)
+		[ -z "$hierarchy" ] || find "$hierarchy/dwelld-demo" "$hierarchy/dwelld-demo-rig" -depth -type d 2>/dev/null; done)
 	for n in $groups; do	# only our own programs and a hook that was running can be in there
 		while read -r pid; do [ "$pid" = $$ ] || kill -KILL "$pid" 2>/dev/null; done <"$n/cgroup.procs"
 	done

@@ -30,9 +30,9 @@ watch_start()	# CONFIG
 {
 	local deadline=$((SECONDS + 30))
 
-	mkdir -p "$work_dir"/{run,state,hook}
+	mkdir -p "$work_dir"/{run,state,hook/runs}
 	: >"$work_dir/dwelld.log"
-	DWELLD_RUN_DIR=$work_dir/run DWELLD_STATE_DIR=$work_dir/state DWELLD_HOOK_DIR=$work_dir/hook \
+	DWELLD_RUN_DIR=$work_dir/run DWELLD_STATE_DIR=$work_dir/state DWELLD_HOOK_DIR=$work_dir/hook/runs \
 		DWELLD_RUNNER=$work_dir/bin/dwelld-hook-run "$work_dir/bin/dwelld" --config "$1" \
 		</dev/null >>"$work_dir/dwelld.log" 2>&1 {host_stdout}>&- &
 	watch_pid=$!
