@@ -5,8 +5,8 @@
  * The programs are those that the process holds descriptors of (/proc/PID/fdinfo), so no other tool's are counted. The
  * kernel counts run time only while somebody asks (BPF_ENABLE_STATS); that ends with this program, the sysctl is not touched.
  * Each count reads the clock before and after the program and so measures itself too: an empty program is counted in the
- * same way, and what it seems to cost is taken off each run. The scheduler's programs (runq_*) run at every context switch of the
- * host, the others at packets, so the two sums are printed apart. */
+ * same way, and what it seems to cost is taken off each run. Three sums: dwell (enqueue and read of each packet, what
+ * the published figure covers), runq (at every context switch of the host), other (RTP, drops, softirq). */
 #include <bpf/bpf.h>
 #include <dirent.h>
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 #define EMPTY_RUNS 200000
 
-enum kind { KIND_PACKET, KIND_SWITCH, KIND_COUNT };
+enum kind { KIND_DWELL, KIND_RUNQ, KIND_OTHER, KIND_COUNT };
 struct cost { uint64_t bpf_ns[KIND_COUNT], bpf_runs[KIND_COUNT], process_ns; };
 
 static unsigned int program_ids(const char *pid, uint32_t ids[PROGS])
@@ -102,7 +102,8 @@ static struct cost read_cost(const char *pid, const uint32_t *ids, unsigned int 
 		if (fd < 0)
 			continue;
 		if (bpf_obj_get_info_by_fd(fd, &info, &length) == 0) {
-			const enum kind kind = strncmp(info.name, "runq_", 5) == 0 ? KIND_SWITCH : KIND_PACKET;
+			const enum kind kind = strncmp(info.name, "dwell_", 6) == 0 ? KIND_DWELL :
+					       strncmp(info.name, "runq_", 5) == 0 ? KIND_RUNQ : KIND_OTHER;
 
 			c.bpf_ns[kind] += info.run_time_ns;
 			c.bpf_runs[kind] += info.run_cnt;
@@ -149,8 +150,9 @@ int main(int argc, char **argv)
 	sleep((unsigned int)seconds);
 	reading[1] = read_cost(argv[1], ids, count);
 	scale[0] = (double)(rig_now() - start_ns);
-	print_kind("packet", reading, KIND_PACKET, scale);
-	print_kind("switch", reading, KIND_SWITCH, scale);
+	print_kind("dwell", reading, KIND_DWELL, scale);
+	print_kind("runq", reading, KIND_RUNQ, scale);
+	print_kind("other", reading, KIND_OTHER, scale);
 	printf("counting_ns=%.0f process_share=%.6f\n", scale[1],
 	       (double)(reading[1].process_ns - reading[0].process_ns) / scale[0]);
 	return 0;

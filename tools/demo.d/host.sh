@@ -30,7 +30,7 @@ host_install()
 	command -v apt-get >/dev/null || die "missing: $missing and no apt-get here to install them"
 	say "== installing $missing"
 	# shellcheck disable=SC2086	# a list of words
-	{ apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $missing; } \
+	{ apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=120 install -y -q --no-install-recommends $missing; } \
 		>"$work_dir/apt.log" 2>&1 || { tail -n 20 "$work_dir/apt.log"; die "apt-get failed"; }
 }
 

@@ -94,7 +94,7 @@ scene_own_age()	# PERCENTILE: of the worst second, by the server's own clock, in
 
 scene_row()	# WHAT DWELL VERDICT PUBLISHED
 {
-	scene_table+=$(printf '%-18s  %-42s  %-28s  %s' "$1" "$2" "$3" "$4")$'\n'
+	scene_table+=$(printf '%-19s  %-42s  %-28s  %s' "$1" "$2" "$3" "$4")$'\n'
 }
 
 scene_ms()	# NANOSECONDS
@@ -170,6 +170,7 @@ scene_release()
 	[ "$(rig_weight)" != "$scene_low_weight" ] || { scene_fail "nothing to take back"; return; }
 	scene_until "$1" scene_undone || { scene_fail "no undo within $1 s"; return; }
 	scene_log | grep -E 'HOOK|RESOLVED' | sed 's/^/   dwelld: /'
+	say "   reason: $(jq -r '[.hooks[] | select(.name == "raise-cpu") | .why // empty][0] // "not told"' "$work_dir/status.json")"
 	scene_row "  load ends" "weight back to $(rig_weight)" "undone: cause gone" "-"
 }
 
@@ -215,7 +216,7 @@ scene_run()	# FUNCTION ARGUMENTS...
 
 scene_cost()
 {
-	local line packet switch daemon
+	local line dwell other runq daemon
 
 	say
 	say "== cost: 9000 packets/s"
@@ -225,17 +226,19 @@ scene_cost()
 	rig_start_senders 20 20 16	# 1000 + 8000 packets/s
 	line=$(host_await "$work_dir/bin/demo-cost" $watch_pid "$((short ? 5 : 15))") || { scene_row cost "not measured" "-" "0.36 %"; return; }
 	watch_read
-	read -r packet switch daemon < <(awk -v line="$line" -v rate="$watch_rate" 'BEGIN {
+	read -r dwell other runq daemon < <(awk -v line="$line" -v rate="$watch_rate" 'BEGIN {
 		n = split(line, word, /[ =]/); for (i = 1; i < n; i += 2) v[word[i]] = word[i + 1]
-		if (rate <= 0) { print "- - -"; exit }
-		printf "%.2f %.2f %.2f\n", 100 * v["packet_share"] * 9000 / rate, 100 * v["switch_share"], 100 * v["process_share"] }')
-	say "   $line"
-	say "   by the kernel's own run-time count of dwelld's BPF programs, less what counting costs; $watch_rate packets/s were measured"
-	say "   (what the server forwards is received and measured once more), scaled to 9000. The scheduler's programs follow the"
-	say "   context switches of this host, here mostly those of senders and relay, and are not scaled."
-	scene_row "cost per packet" "$packet % of a core at 9000 packets/s" "-" "0.36 % (its per-packet probes)"
-	scene_row "  run queue" "$switch % of a core" "-" "not measured there"
-	scene_row "  the daemon" "$daemon % of a core" "-" "-"
+		if (rate <= 0) { print "- - - -"; exit }
+		printf "%.2f %.2f %.2f %.2f\n", 100 * v["dwell_share"] * 9000 / rate, 100 * v["other_share"] * 9000 / rate,
+			100 * v["runq_share"] * 9000 / rate, 100 * v["process_share"] }')
+	printf '   %s\n' "${line//_run_ns/_ns_a_run}" | fold -s -w 110
+	say "   The kernel's own run-time count of dwelld's BPF programs, less what counting costs. $watch_rate packets/s were measured, scaled"
+	say "   to 9000 (what the server forwards is received and measured once more). The run-queue programs follow the context"
+	say "   switches, here mostly those of senders and relay, which wake for every packet."
+	scene_row "cost, 9000/s: dwell" "$dwell % of a core" "-" "0.36 %"
+	scene_row "  RTP drops softirq" "$other % of a core" "-" "not measured there"
+	scene_row "  run queue" "$runq % of a core" "-" "not measured there"
+	scene_row "  the daemon" "$daemon % of a core" "-" "not said"
 }
 
 # Ten seconds of what this host does by itself, with the shipped rules, before anything is made.
@@ -261,5 +264,5 @@ scenes_all()
 	scene_run scene_impairment
 	scene_cost
 	say
-	printf '%-18s  %-42s  %-28s  %s\n%s' scene "dwell (dwelld, windows of 10 s)" verdict published "$scene_table"
+	printf '%-19s  %-42s  %-28s  %s\n%s' scene "dwell (dwelld, windows of 10 s)" verdict published "$scene_table"
 }
