@@ -119,18 +119,17 @@ rig_wait_for()	# LOG PATTERN: until a program says so
 	done
 }
 
-rig_start_server()	# MICROSECONDS of work per packet
+rig_start_server()	# MICROSECONDS of work per packet, [OPTIONS]
 {
-	rig_in dwelld-demo/sfu sfu sfu.log "$work_dir/bin/demo-sfu" --listen 10.0.0.2:5004 --to 10.0.0.1:6000 --work-us "$1" \
-		--cpu "$rig_last_cpu" --stats
+	rig_in dwelld-demo/sfu sfu sfu.log "$work_dir/bin/demo-sfu" --listen 10.0.0.2:5004 --work-us "$@" --cpu "$rig_last_cpu" --stats
 	rig_server=$rig_started
 }
 
-rig_start_senders()	# AUDIO VIDEO PER-FRAME: streams
+rig_start_senders()	# NAMESPACE AUDIO VIDEO PER-FRAME: streams
 {
 	: >"$work_dir/send.log"
-	rig_in dwelld-demo-rig snd send.log "$work_dir/bin/demo-send" --to 10.0.0.2:5004 --receive 10.0.0.1:6000 --cpu "$rig_first_cpu" \
-		--audio "$1" --video "$2" --per-frame "$3"
+	rig_in dwelld-demo-rig "$1" send.log "$work_dir/bin/demo-send" --to 10.0.0.2:5004 --receive 0.0.0.0:6000 --cpu "$rig_first_cpu" \
+		--audio "$2" --video "$3" --per-frame "$4"
 	rig_sender=$rig_started
 	rig_wait_for send.log '^second=1 '
 }
@@ -144,8 +143,8 @@ rig_build()
 		snd sfu
 	rig_relay=$rig_started
 	rig_wait_for relay.log '^sched='
-	rig_start_server 100
-	rig_start_senders 10 10 2	# 500 + 500 packets/s
+	rig_start_server 100 --to 10.0.0.1:6000
+	rig_start_senders snd 10 10 2	# 500 + 500 packets/s
 	grep -q sched=other "$work_dir/relay.log" "$work_dir/send.log" &&
 		say "   (no real-time scheduling here: senders and relay run with a large CPU weight)"
 	return 0

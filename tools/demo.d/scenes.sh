@@ -128,6 +128,7 @@ scene_baseline()
 	scene_until 40 scene_ok || { scene_fail "no ok within 40 s"; return; }
 	scene_while "$((short ? 5 : 12))" scene_ok || { scene_fail "not ok throughout"; return; }
 	scene_row baseline "p50 $watch_p50_text p99 $watch_p99_text max $watch_max_text" "ok" "33 us OK"
+	scene_row "  by its own clock" "p50 $(scene_own_age p50) ms p99 $(scene_own_age p99) ms, network included" "" ""
 }
 
 # The share of a CPU that the server is left with, in 1/1000: less than it used in its quietest second so far.
@@ -170,7 +171,6 @@ scene_release()
 	[ "$(rig_weight)" != "$scene_low_weight" ] || { scene_fail "nothing to take back"; return; }
 	scene_until "$1" scene_undone || { scene_fail "no undo within $1 s"; return; }
 	scene_log | grep -E 'HOOK|RESOLVED' | sed 's/^/   dwelld: /'
-	say "   reason: $(jq -r '[.hooks[] | select(.name == "raise-cpu") | .why // empty][0] // "not told"' "$work_dir/status.json")"
 	scene_row "  load ends" "weight back to $(rig_weight)" "undone: cause gone" "-"
 }
 
@@ -183,7 +183,7 @@ scene_impairment()
 	kill -USR2 "$rig_relay"
 	scene_log | grep -E 'ALERT|HOOK' | sed 's/^/   dwelld: /'
 	[ "$(scene_count 'HOOK')" = 0 ] || { scene_fail "a hook ran for a network fault"; return; }
-	[ "$watch_p50" -lt 1000000 ] || { scene_fail "dwell was not in microseconds"; return; }
+	[ "$watch_p50" -lt 500000 ] || { scene_fail "dwell was not in microseconds"; return; }
 	scene_row network "p50 $watch_p50_text p99 $watch_p99_text max $watch_max_text" "network, nothing changed" "33 us OK, loss and RTT up"
 	scene_row "  RTP at arrival" "loss $watch_loss_text jitter $watch_jitter_text" "" ""
 }
@@ -219,12 +219,13 @@ scene_cost()
 	local line dwell other runq daemon
 
 	say
-	say "== cost: 9000 packets/s"
+	say "== cost: 9000 packets/s, straight to a server that only reads, without the relay, whose own packets would count"
 	rig_end "$rig_sender"
 	rig_end "$rig_server"
 	rig_start_server 10
-	rig_start_senders 20 20 16	# 1000 + 8000 packets/s
-	line=$(host_await "$work_dir/bin/demo-cost" $watch_pid "$((short ? 5 : 15))") || { scene_row cost "not measured" "-" "0.36 %"; return; }
+	rig_start_senders sfu 20 20 16	# 1000 + 8000 packets/s
+	host_await sleep 5	# with the measurement itself more than dwelld's window of 10 s
+	line=$(host_await "$work_dir/bin/demo-cost" $watch_pid "$((short ? 6 : 20))") || { scene_row cost "not measured" "-" "0.36 %"; return; }
 	watch_read
 	read -r dwell other runq daemon < <(awk -v line="$line" -v rate="$watch_rate" 'BEGIN {
 		n = split(line, word, /[ =]/); for (i = 1; i < n; i += 2) v[word[i]] = word[i + 1]
@@ -232,9 +233,8 @@ scene_cost()
 		printf "%.2f %.2f %.2f %.2f\n", 100 * v["dwell_share"] * 9000 / rate, 100 * v["other_share"] * 9000 / rate,
 			100 * v["runq_share"] * 9000 / rate, 100 * v["process_share"] }')
 	printf '   %s\n' "${line//_run_ns/_ns_a_run}" | fold -s -w 110
-	say "   The kernel's own run-time count of dwelld's BPF programs, less what counting costs. $watch_rate packets/s were measured, scaled"
-	say "   to 9000 (what the server forwards is received and measured once more). The run-queue programs follow the context"
-	say "   switches, here mostly those of senders and relay, which wake for every packet."
+	say "   The kernel's own run-time count of dwelld's BPF programs, less what counting costs; $watch_rate packets/s were measured,"
+	say "   scaled to 9000. The run-queue programs follow the context switches: here sender and server both wake for every packet."
 	scene_row "cost, 9000/s: dwell" "$dwell % of a core" "-" "0.36 %"
 	scene_row "  RTP drops softirq" "$other % of a core" "-" "not measured there"
 	scene_row "  run queue" "$runq % of a core" "-" "not measured there"
