@@ -4,8 +4,8 @@
  *
  * The programs are those that the process holds descriptors of (/proc/PID/fdinfo), so no other tool's are counted. The
  * kernel counts run time only while somebody asks (BPF_ENABLE_STATS); that ends with this program, the sysctl is not touched.
- * Each count reads the clock before and after the program and so measures itself too: an empty program is counted in the
- * same way, and what it seems to cost is taken off each run. Three sums: dwell (enqueue and read of each packet, what
+ * Each count reads the clock before and after the program and so measures itself too: an empty program is counted in
+ * the same way, and what it seems to cost is taken off each run. Three sums: dwell (enqueue and read of each packet, what
  * the published figure covers), runq (at every context switch of the host), other (RTP, drops, softirq). */
 #include <bpf/bpf.h>
 #include <dirent.h>

@@ -11,8 +11,8 @@ host_missing_packages()
 {
 	local package missing=''
 
-	for package in gcc libc6-dev meson ninja-build pkg-config clang llvm libbpf-dev libelf-dev libsystemd-dev libconfig-dev \
-		libjansson-dev bpftool iproute2 jq util-linux; do
+	for package in gcc libc6-dev meson ninja-build pkg-config clang llvm libbpf-dev libelf-dev libsystemd-dev \
+		libconfig-dev libjansson-dev bpftool iproute2 jq util-linux; do
 		case $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) in
 		installed) ;;
 		*) missing+="$package " ;;
@@ -30,8 +30,10 @@ host_install()
 	command -v apt-get >/dev/null || die "missing: $missing and no apt-get here to install them"
 	say "== installing $missing"
 	# shellcheck disable=SC2086	# a list of words
-	{ apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=120 install -y -q --no-install-recommends $missing; } \
-		>"$work_dir/apt.log" 2>&1 || { tail -n 20 "$work_dir/apt.log"; die "apt-get failed"; }
+	{
+		apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=120 install -y -q \
+			--no-install-recommends $missing
+	} >"$work_dir/apt.log" 2>&1 || { tail -n 20 "$work_dir/apt.log"; die "apt-get failed"; }
 }
 
 # In the background, so that a TERM to the script alone is not held up by a long command.
@@ -88,7 +90,7 @@ host_snapshot()
 	find /sys/fs/cgroup -type d -printf 'cgroup %p\n' 2>/dev/null | sort
 	bpftool -j link list 2>/dev/null | jq -r '.[] | "bpf-link \(.id) \(.type)"' | sort
 	find /proc/[0-9]*/exe -maxdepth 0 -lname "$work_dir/bin/*" -printf 'process %p\n' 2>/dev/null
-	cat /sys/fs/cgroup/cgroup.subtree_control /sys/fs/cgroup/unified/cgroup.subtree_control 2>/dev/null | sed 's/^/controllers /'
+	cat /sys/fs/cgroup/{,unified/}cgroup.subtree_control 2>/dev/null | sed 's/^/controllers /'
 	find /etc -type f -printf 'etc %p %s %T@\n' 2>/dev/null | sort
 }
 
@@ -104,20 +106,23 @@ host_interrupted()
 # The differences that are the demo's own; anything else on the host may have changed meanwhile and is only named.
 host_check()
 {
-	local ours others
+	local ours others id pattern='dwelld-demo|^. process |^. controllers |^. etc .*dwelld'
 
 	[ -s "$work_dir/before" ] || return 0
 	host_snapshot >"$work_dir/after"
 	diff "$work_dir/before" "$work_dir/after" | grep '^[<>]' >"$work_dir/changed"
-	ours=$(grep -E 'dwelld-demo|^. process |^. controllers |^. etc .*dwelld' "$work_dir/changed"
-		while read -r id; do grep -E "^> bpf-link $id " "$work_dir/changed"; done <"$work_dir/links")
-	others=$(grep -vE 'dwelld-demo|^. process |^. controllers |^. etc .*dwelld' "$work_dir/changed" | grep -vF "${ours:-nothing}")
+	ours=$(
+		grep -E "$pattern" "$work_dir/changed"
+		while read -r id; do grep -E "^> bpf-link $id " "$work_dir/changed"; done <"$work_dir/links"
+	)
+	others=$(grep -vE "$pattern" "$work_dir/changed" | grep -vF "${ours:-nothing}")
 	say "== check: $(grep -c ^netns "$work_dir/after") network namespaces, $(grep -c ^cgroup "$work_dir/after") cgroups," \
 		"$(grep -c ^bpf-link "$work_dir/after") BPF links, $(grep -c ^process "$work_dir/after") processes of the demo," \
 		"$(grep -c ^etc "$work_dir/after") files in /etc"
-	[ -z "$others" ] || printf '   changed meanwhile, by others:\n%s\n' "$(printf '%s\n' "$others" | head -n 10 | sed 's/^/     /')"
+	[ -z "$others" ] ||
+		printf '   changed meanwhile, by others:\n%s\n' "$(head -n 10 <<<"$others" | sed 's/^/     /')"
 	if [ -n "$ours" ]; then
-		printf '   LEFT BEHIND by the demo (< before, > now):\n%s\n' "$(printf '%s\n' "$ours" | sed 's/^/     /')"
+		printf '   LEFT BEHIND by the demo (< before, > now):\n%s\n' "$(sed 's/^/     /' <<<"$ours")"
 		return 1
 	fi
 	say "   as before: nothing of the demo is left (dwelld had attached $(wc -l <"$work_dir/links") BPF links)"

@@ -2,8 +2,8 @@
 /* relay.c - the network between senders and server: a two-port bridge in user space that can lose and delay.
  *
  * Frames go through AF_PACKET sockets on both ports, so that the path has no UDP reader of its own. PACKET_VNET_HDR
- * carries the checksum state (else UDP with partial checksums is thrown away behind the bridge). USR1: UDP from the first port to
- * the second is lost and delayed as asked for; USR2: a clean network again. */
+ * carries the checksum state (else UDP with partial checksums is thrown away behind the bridge). USR1: UDP from the
+ * first port to the second is lost and delayed as asked for; USR2: a clean network again. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>

@@ -3,12 +3,12 @@
 #
 #   snd (senders and receivers) --veth-- net (the relay: loses and delays) --veth-- sfu (the media server)
 #
-# cgroups are of the kind this host has: v2 (cpu.weight), or v1 (cpu.shares) with the same path in its other hierarchies, so that every
-# way to name a process's cgroup says /dwelld-demo/sfu. The server's share of a CPU is small and the burners' large: equal weights
-# starve nobody who uses little. Watcher and daemon have a group beside theirs: what runs in /dwelld-demo is only the server
-# and the burners, so that the weight of /dwelld-demo protects the server from the rest of the host.
-# Senders and relay are real-time, so that only the server suffers.
-# v1: real-time needs the root group (RT_GROUP_SCHED); v2: the watcher's group.
+# cgroups are of the kind this host has: v2 (cpu.weight), or v1 (cpu.shares) with the same path in its other
+# hierarchies, so that every way to name a process's cgroup says /dwelld-demo/sfu. The server's share of a CPU is small
+# and the burners' large: equal weights starve nobody who uses little. Watcher and daemon have a group beside theirs: in
+# /dwelld-demo are only server and burners, so that its weight protects the server from the rest of the host.
+# Senders and relay are real-time, so that only the server suffers: with v1 that needs the root group (RT_GROUP_SCHED),
+# with v2 they are in the watcher's.
 
 rig_names='snd net sfu'
 rig_sfu_low=256		# cpu.shares of the server before the remedy; v2: the weight is this * 100 / 1024
@@ -18,7 +18,8 @@ rig_home=''
 
 # The server has the last CPU to itself (and the burners, which are on all); what watches it must not disturb it.
 rig_cpu_list=$(awk '/^Cpus_allowed_list:/ { print $2 }' /proc/self/status)
-mapfile -t rig_cpu_ids < <(tr , '\n' <<<"$rig_cpu_list" | while IFS=- read -r low high; do seq "$low" "${high:-$low}"; done)
+mapfile -t rig_cpu_ids < <(tr , '\n' <<<"$rig_cpu_list" |
+	while IFS=- read -r low high; do seq "$low" "${high:-$low}"; done)
 rig_cpus=${#rig_cpu_ids[@]}
 rig_first_cpu=${rig_cpu_ids[0]}
 rig_last_cpu=${rig_cpu_ids[-1]}
@@ -63,14 +64,16 @@ rig_cgroups()
 		fi
 	fi
 	for hierarchy in "$rig_v1" "$rig_v2" "$rig_systemd"; do
-		[ -z "$hierarchy" ] || mkdir -p "$hierarchy"/dwelld-demo/{sfu,hog} "$hierarchy"/dwelld-demo-rig || die "cannot make cgroups"
+		[ -z "$hierarchy" ] || mkdir -p "$hierarchy"/dwelld-demo/{sfu,hog} "$hierarchy"/dwelld-demo-rig ||
+			die "cannot make cgroups"
 	done
 	[ -n "$rig_v1" ] || echo +cpu >"$rig_v2/dwelld-demo/cgroup.subtree_control" || die "cannot pass the cpu controller on"
 	rig_set_weight dwelld-demo $((4096 * rig_cpus))
 	rig_set_weight dwelld-demo/sfu $rig_sfu_low
 	rig_set_weight dwelld-demo-rig $((4096 * rig_cpus))
 	echo $$ >"$rig_cpu/dwelld-demo-rig/cgroup.procs"	# the watcher and the daemon live on the starved host
-	[ "$rig_cpus" = 1 ] || taskset -pc "$(IFS=,; echo "${rig_cpu_ids[*]:0:rig_cpus-1}")" $$ >/dev/null
+	[ "$rig_cpus" = 1 ] ||
+		taskset -pc "$(IFS=,; echo "${rig_cpu_ids[*]:0:rig_cpus-1}")" $$ >/dev/null
 }
 
 rig_in()	# GROUP NAMESPACE LOG COMMAND...: starts it, sets rig_started
@@ -121,15 +124,16 @@ rig_wait_for()	# LOG PATTERN: until a program says so
 
 rig_start_server()	# MICROSECONDS of work per packet, [OPTIONS]
 {
-	rig_in dwelld-demo/sfu sfu sfu.log "$work_dir/bin/demo-sfu" --listen 10.0.0.2:5004 --work-us "$@" --cpu "$rig_last_cpu" --stats
+	rig_in dwelld-demo/sfu sfu sfu.log "$work_dir/bin/demo-sfu" --listen 10.0.0.2:5004 --work-us "$@" \
+		--cpu "$rig_last_cpu" --stats
 	rig_server=$rig_started
 }
 
 rig_start_senders()	# NAMESPACE AUDIO VIDEO PER-FRAME: streams
 {
 	: >"$work_dir/send.log"
-	rig_in dwelld-demo-rig "$1" send.log "$work_dir/bin/demo-send" --to 10.0.0.2:5004 --receive 0.0.0.0:6000 --cpu "$rig_first_cpu" \
-		--audio "$2" --video "$3" --per-frame "$4"
+	rig_in dwelld-demo-rig "$1" send.log "$work_dir/bin/demo-send" --to 10.0.0.2:5004 --receive 0.0.0.0:6000 \
+		--cpu "$rig_first_cpu" --audio "$2" --video "$3" --per-frame "$4"
 	rig_sender=$rig_started
 	rig_wait_for send.log '^second=1 '
 }
@@ -139,8 +143,8 @@ rig_build()
 	rig_network
 	rig_cgroups
 	: >"$work_dir/relay.log"
-	rig_in dwelld-demo-rig net relay.log "$work_dir/bin/demo-relay" --loss-permille 80 --delay-ms 40 --jitter-ms 200 --cpu "$rig_first_cpu" \
-		snd sfu
+	rig_in dwelld-demo-rig net relay.log "$work_dir/bin/demo-relay" --loss-permille 80 --delay-ms 40 \
+		--jitter-ms 200 --cpu "$rig_first_cpu" snd sfu
 	rig_relay=$rig_started
 	rig_wait_for relay.log '^sched='
 	rig_start_server 100 --to 10.0.0.1:6000
@@ -187,5 +191,7 @@ rig_remove()
 	for n in $rig_names; do
 		[ ! -e /run/netns/dwelld-demo-$n ] || ip netns del dwelld-demo-$n
 	done
-	[ ! -e "$work_dir/cpu-enabled" ] || { echo -cpu >"$rig_v2/cgroup.subtree_control"; rm "$work_dir/cpu-enabled"; }
+	[ -e "$work_dir/cpu-enabled" ] || return 0
+	echo -cpu >"$rig_v2/cgroup.subtree_control"
+	rm "$work_dir/cpu-enabled"
 }

@@ -3,12 +3,12 @@
 
 watch_pid=''
 watch_verdict='-' watch_causes='-' watch_rule='-' watch_hook='-'
-watch_p50=-1 watch_p99=-1 watch_max=-1 watch_mean=-1 watch_rate=-1	# nanoseconds, packets/s; -1 unknown
+watch_p50=-1 watch_p99=-1 watch_max=-1 watch_mean=-1 watch_rate=-1 watch_busy=-1	# ns, packets/s, percent; -1 unknown
 watch_p50_text='-' watch_p99_text='-' watch_max_text='-' watch_runq_text='-' watch_loss_text='-' watch_jitter_text='-'
 # shellcheck disable=SC2016	# jq's own variables
 watch_query='
-def time: if . == null then "-" elif . < 999500 then "\(. / 1000 | round)us" elif . < 99950000 then "\(. / 100000 | round / 10)ms"
-	else "\(. / 1000000 | round)ms" end;
+def time: if . == null then "-" elif . < 999500 then "\(. / 1000 | round)us"
+	elif . < 99950000 then "\(. / 100000 | round / 10)ms" else "\(. / 1000000 | round)ms" end;
 def percent: if . == null then "-" else "\(. * 1000 | round / 10)%" end;
 def raw: if . == null then -1 else floor end;
 ([.targets[] | select(.name == "demo-sfu")][0] // {}) as $t | ($t.signals // {}) as $s
@@ -17,6 +17,7 @@ def raw: if . == null then -1 else floor end;
 | ([.targets[] | select(.name == "host")][0].signals.dwell.rate // $s.dwell.rate) as $rate
 | [$t.verdict, ($t.causes // [] | join(",")), $r.state, $h.state,
    ($s.dwell.p50_ns | raw), ($s.dwell.p99_ns | raw), ($s.dwell.max_ns | raw), ($s.dwell.mean_ns | raw), ($rate | raw),
+   (if .host.cpu.busy == null then -1 else .host.cpu.busy * 100 | floor end),
    ($s.dwell.p50_ns | time), ($s.dwell.p99_ns | time), ($s.dwell.max_ns | time),
    (($s.runq.p99_ns // $s.runq.max_ns) | time), ($s.rtp.loss | percent), ($s.rtp.jitter_ns | time)]
 | map(if . == null or . == "" then "-" else tostring end) | join(" ")'
@@ -69,7 +70,7 @@ watch_read()
 	watch_verdict='no answer'
 	watch_status --json >"$work_dir/status.json" 2>/dev/null || return
 	line=$(jq -r "$watch_query" "$work_dir/status.json") || return
-	read -r watch_verdict watch_causes watch_rule watch_hook watch_p50 watch_p99 watch_max watch_mean watch_rate \
+	read -r watch_verdict watch_causes watch_rule watch_hook watch_p50 watch_p99 watch_max watch_mean watch_rate watch_busy \
 		watch_p50_text watch_p99_text watch_max_text watch_runq_text watch_loss_text watch_jitter_text <<<"$line"
 }
 
