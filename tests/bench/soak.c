@@ -24,6 +24,7 @@
 #define STRANGERS 48
 /* Streams are kept for 10 s after their last datagram: those of so many short-lived readers, and a quarter again. */
 #define STREAMS_KEPT (10 * 1000 / 60 * 5 / 4)
+#define GONE 8	/* have just ended */
 #define RSS_SLACK_KIB 256
 
 static unsigned int passed, failed;
@@ -45,9 +46,9 @@ static int state_read(const struct subject *s, unsigned int born, struct state *
 	if (!r)
 		r = subject_maps_read(s, &ret->maps);
 	if (!r)
-		printf("  tick %6u: RssAnon %6llu KiB, %3u fds, %4u processes, %4u streams, %4u sockets, %4u readers; %4u short-lived "
-		       "readers so far\n", ret->maps.ticks, (unsigned long long)ret->figures.rss_anon_kib, ret->figures.fds,
-		       ret->maps.tgids, ret->maps.streams, ret->maps.sockets, ret->maps.readers, born);
+		printf("  tick %6u: RssAnon %6llu KiB, %3u fds, %4u processes (%u gone), %4u streams, %4u sockets, %4u readers; %4u "
+		       "short-lived readers so far\n", ret->maps.ticks, (unsigned long long)ret->figures.rss_anon_kib, ret->figures.fds,
+		       ret->maps.tgids, ret->maps.dead, ret->maps.streams, ret->maps.sockets, ret->maps.readers, born);
 	fflush(stdout);
 	return r;
 }
@@ -124,6 +125,7 @@ static void judge(const struct state *first, const struct state *last)
 	flat("RssAnon KiB", first->figures.rss_anon_kib, last->figures.rss_anon_kib, first->figures.rss_anon_kib + RSS_SLACK_KIB);
 	flat("descriptors", first->figures.fds, last->figures.fds, first->figures.fds);
 	flat("processes known", a->tgids, b->tgids, a->tgids + STRANGERS);
+	flat("processes known that are gone", a->dead, b->dead, GONE);
 	flat("sockets known", a->sockets, b->sockets, a->sockets + STRANGERS);
 	flat("reader threads known", a->readers, b->readers, a->readers + STRANGERS);
 	flat("streams known", a->streams, b->streams, STEADY + STREAMS_KEPT + STRANGERS);

@@ -32,6 +32,7 @@ int subject_targets_seen(const struct subject *s, unsigned int targets);
 struct subject_maps {
 	uint32_t ticks;		/* so far; control[0].epoch */
 	unsigned int tgids, streams, sockets, readers;	/* entries; rows in use */
+	unsigned int dead;	/* of tgids: processes that are gone */
 };
 int subject_maps_read(const struct subject *s, struct subject_maps *ret);
 
