@@ -2,11 +2,12 @@
 /* cost.c PID SECONDS - what a BPF program's owner costs: the CPU time of its BPF programs, by the kernel's own count,
  * and of the process itself.
  *
- * The programs are those that the process holds descriptors of (/proc/PID/fdinfo), so no other tool's are counted. The
- * kernel counts run time only while somebody asks (BPF_ENABLE_STATS); that ends with this program, the sysctl is not touched.
- * Each count reads the clock before and after the program and so measures itself too: an empty program is counted in
- * the same way, and what it seems to cost is taken off each run. Three sums: dwell (enqueue and read of each packet, what
- * the published figure covers), runq (at every context switch of the host), other (RTP, drops, softirq). */
+ * The programs are those that the process holds descriptors of (/proc/PID/fdinfo), so no other tool's are counted.
+ * The kernel counts run time only while somebody asks (BPF_ENABLE_STATS); that ends with this program, the sysctl is
+ * not touched. Each count reads the clock before and after the program and so measures itself too: an empty program
+ * is counted in the same way, and what it seems to cost is taken off each run. Three sums: dwell (enqueue and read of
+ * each packet, what the published figure covers), runq (at every context switch of the host), other (RTP, drops,
+ * softirq). */
 #include <bpf/bpf.h>
 #include <dirent.h>
 #include <errno.h>
@@ -68,7 +69,8 @@ static uint64_t process_ns(const char *pid)
 		rig_die(path);
 	fclose(f);
 	after = strrchr(line, ')');	/* the name may hold anything */
-	if (!after || sscanf(after, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &ticks_user, &ticks_system) != 2)
+	if (!after || sscanf(after, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &ticks_user,
+			     &ticks_system) != 2)
 		rig_die("stat");
 	return (ticks_user + ticks_system) * (RIG_NS / (uint64_t)sysconf(_SC_CLK_TCK));
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* sfu.c - a small forwarding media server: one UDP port, one reader thread, epoll and recvfrom until EAGAIN, a fixed
- * amount of CPU work per packet (what decrypting and rewriting cost a real one), one sendto per packet to the receivers.
+ * amount of CPU work per packet (what decrypting and rewriting cost a real one), one sendto per packet to the
+ * receivers.
  *
  * It knows nothing of dwelld. With --stats it prints once a second, by its own clock, how old the packets were when it
  * read them: the demo's ground truth. */

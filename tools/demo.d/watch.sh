@@ -70,8 +70,8 @@ watch_read()
 	watch_verdict='no answer'
 	watch_status --json >"$work_dir/status.json" 2>/dev/null || return
 	line=$(jq -r "$watch_query" "$work_dir/status.json") || return
-	read -r watch_verdict watch_causes watch_rule watch_hook watch_p50 watch_p99 watch_max watch_mean watch_rate watch_busy \
-		watch_p50_text watch_p99_text watch_max_text watch_runq_text watch_loss_text watch_jitter_text <<<"$line"
+	read -r watch_verdict watch_causes watch_rule watch_hook watch_p50 watch_p99 watch_max watch_mean watch_rate \
+		watch_busy watch_p50_text watch_p99_text watch_max_text watch_runq_text watch_loss_text watch_jitter_text <<<"$line"
 }
 
 watch_head()
