@@ -139,11 +139,30 @@ void engine_slots_follow(struct engine *e, const struct sample *s, struct engine
 	}
 }
 
-/* The host is all slots together, whatever its own row says. */
-static void host_slot(struct engine *e, const struct sample *s)
+/* The host's rules judge by the profile of the most sensitive target that has datagrams: what is late for it is late. */
+static void host_profile(struct engine *e)
 {
 	struct engine_slot *host = &e->slot[SAMPLE_HOST];
-	int media = -1;
+	double slow, strictest;
+	bool found = model_param(e->model, host->profile, "slow", &strictest);
+
+	for (int i = SAMPLE_HOST + 1; i < SAMPLE_TARGETS; i++) {
+		const int profile = e->slot[i].profile;
+
+		if (!e->slot[i].used || i == SAMPLE_SELF || engine_slot_quiet(e, i) ||
+		    !model_param(e->model, profile, "slow", &slow) || (found && slow >= strictest))
+			continue;
+		found = true;
+		strictest = slow;
+		host->profile = profile;
+		host->at_most = profile >= 0 ? e->model->profile[profile].at_most : SEVERITY_CRITICAL;
+	}
+}
+
+/* The host is all slots together, whatever its own row says. */
+static void host_slot(struct engine *e)
+{
+	struct engine_slot *host = &e->slot[SAMPLE_HOST];
 
 	host->arrivals_known = host->queue_empty = true;
 	host->datagram_ever = false;
@@ -158,12 +177,6 @@ static void host_slot(struct engine *e, const struct sample *s)
 		host->datagram_ever |= slot->datagram_ever;
 		if (slot->datagram_ns > host->datagram_ns)
 			host->datagram_ns = slot->datagram_ns;
-		if (s->target[i].media)
-			media = model_profile_find(e->model, "media");
-	}
-	if (media >= 0) {
-		host->profile = media;
-		host->at_most = e->model->profile[media].at_most;
 	}
 }
 
@@ -187,5 +200,6 @@ void engine_slots_update(struct engine *e, const struct sample *s)
 				e->pair[e->pair_count++].rule = (uint8_t)r;
 			}
 	}
-	host_slot(e, s);
+	host_slot(e);
+	host_profile(e);
 }
