@@ -100,6 +100,21 @@ static void note_value(const struct engine *e, const struct expr_env *env, int r
 	}
 }
 
+/* An alert that is open is blind too when only its end can't be read: another term may make "when" false meanwhile. */
+static enum rule_sight sight_of_end(struct engine_cell *c, const struct expr_result *clear)
+{
+	if (clear->missing) {
+		c->why = WHY_MISSING;
+		c->missing_signal = clear->missing_signal;
+		return RULE_SIGHT_UNKNOWN;
+	}
+	if (clear->gap) {
+		c->why = WHY_GAP;
+		return RULE_SIGHT_GAP;
+	}
+	return RULE_SIGHT_TRUTH;
+}
+
 /* The rule's expressions on this target, to what the state machine wants. */
 static struct rule_input rule_look(struct engine *e, int slot, int rule)
 {
@@ -135,6 +150,8 @@ static struct rule_input rule_look(struct engine *e, int slot, int rule)
 		clear = expr_eval(&r->clear, &env);
 		/* when is known to be false; a short clear window may then make do with few samples */
 		in.clear = clear.truth == TRI_UNKNOWN && clear.few ? clear.lenient : clear.truth;
+		if (c->alert.open && in.when == TRI_FALSE && in.clear == TRI_UNKNOWN)
+			in.sight = sight_of_end(c, &clear);
 	}
 	if (r->has_critical && in.sight == RULE_SIGHT_TRUTH)
 		in.critical = expr_eval(&r->critical_when, &env).truth;
