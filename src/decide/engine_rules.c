@@ -303,8 +303,8 @@ void engine_rules_emit(struct engine *e, struct engine_out *out)
 		for (int k = 0; k < c->step.event_count; k++)
 			emit(e, slot, rule, c->step.event[k], out);
 		c->step.event_count = 0;
-		/* what inhibited it is over, and it still fires: now it is told */
-		if (fires(c) && !c->announced && !c->inhibited)
+		/* what inhibited it is over, and it is still bad, not just on its way to clear: now it is told */
+		if (fires(c) && !c->announced && !c->inhibited && c->alert.hold.seen == RULE_SEEN_BAD)
 			emit(e, slot, rule, c->alert.flapping ? EVENT_FLAPPING : EVENT_FIRE, out);
 		if (!c->alert.open && c->alert_id[0]) {
 			c->alert_id[0] = '\0';
