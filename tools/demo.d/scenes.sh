@@ -259,6 +259,9 @@ scene_cost()
 	say "   The kernel's own run-time count of dwelld's BPF programs, less what counting costs; $watch_rate packets/s were"
 	say "   measured, scaled to 9000. The run-queue programs follow the context switches: here sender and server both wake"
 	say "   for every packet."
+	if [ "$watch_rate" -lt 8100 ] || [ "$watch_rate" -gt 9900 ]; then
+		say "   others' UDP was measured too: the figures are of the mixture, the run queue's is not to be used"
+	fi
 	scene_row "cost, 9000/s: dwell" "$dwell % of a core" "-" "0.36 %"
 	scene_row "  RTP drops softirq" "$other % of a core" "-" "not measured there"
 	scene_row "  run queue" "$runq % of a core" "-" "not measured there"
