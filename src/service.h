@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* service.h - what the daemon says to its service manager, and how it stays alive on the starved host that it watches.
- * Layer: joins. Without a manager (foreground) every call is quiet. */
+ * Layer: joins. Without a manager (foreground) every call is quiet; one that does not read is never waited for: what it
+ * must hear is kept and sent with a later call. */
 #ifndef DWELLD_SERVICE_H
 #define DWELLD_SERVICE_H
 
