@@ -188,10 +188,11 @@ static void status_words(const struct daemon *d, char *buf, size_t size)
 		alerts += r.state == STATE_FIRING && !r.inhibited_count;
 	for (int i = SAMPLE_FIRST_FREE; i < SAMPLE_TARGETS; i++)
 		targets += engine_target(d->engine, i, &t);
-	snprintf(buf, size, "%s: %u target%s, %u alert%s firing; dwell by %s; mode %s", verdict_name(engine_verdict(d->engine)),
+	snprintf(buf, size, "%s: %u target%s, %u alert%s firing; dwell by %s; mode %s%s", verdict_name(engine_verdict(d->engine)),
 		 targets, targets == 1 ? "" : "s", alerts, alerts == 1 ? "" : "s",
 		 d->sample->probe_count ? d->sample->probe[0].rung : "nothing",
-		 model_mode_name(engine_model(d->engine)->mode));
+		 model_mode_name(engine_model(d->engine)->mode),
+		 d->reload_failed ? "; the last reload failed, its configuration is not in force" : "");
 }
 
 /* Once, at start: which rung is used, and why each better one is not. */
@@ -282,6 +283,7 @@ int daemon_reload(struct daemon *d)
 	memset(d->diag, 0, sizeof(*d->diag));
 	r = config_read(d->options.config, NULL, d->diag, m);
 	if (r >= 0) {
+		config_check_hooks(m, d->diag);		/* told, not refused, as at start */
 		if (d->options.dry_run && m->mode == MODE_ACT)
 			m->mode = MODE_DRY_RUN;
 		r = engine_reload(d->engine, m, d->out);
@@ -297,6 +299,7 @@ int daemon_reload(struct daemon *d)
 			    model_mode_name(m->mode));
 	}
 	free(m);
+	d->reload_failed = r < 0;
 	service_ready(r < 0 ? "reload failed, the running configuration stays" : "reloaded");
 	return r;
 }
@@ -338,10 +341,10 @@ static int open_engine(struct daemon *d)
 	return 0;
 }
 
-static int open_loop(struct daemon *d)
+/* First of all: what comes while the probes are loaded waits for the loop. A closed stderr must not end us. */
+static void hold_signals(void)
 {
 	sigset_t set;
-	int r, fd = sense_fd(d->sense);
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
@@ -349,6 +352,13 @@ static int open_loop(struct daemon *d)
 	sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+static int open_loop(struct daemon *d)
+{
+	int r, fd = sense_fd(d->sense);
+
 	r = sd_event_add_signal(d->event, &d->term_source, SIGTERM, on_stop, d);
 	if (r >= 0)
 		r = sd_event_add_signal(d->event, &d->int_source, SIGINT, on_stop, d);
@@ -425,6 +435,7 @@ int daemon_new(const struct daemon_options *options, struct daemon **ret)
 
 	if (!d)
 		return -ENOMEM;
+	hold_signals();
 	d->options = *options;
 	d->model = calloc(1, sizeof(*d->model));
 	d->diag = calloc(1, sizeof(*d->diag));

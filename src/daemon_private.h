@@ -35,7 +35,7 @@ struct daemon {
 	uint64_t tick_ns, due_ns, started_ns;
 	uint64_t late_ns[LATE_TICKS];
 	unsigned int late_at;
-	bool ready;
+	bool ready, reload_failed;
 	char boot_id[40];
 };
 
