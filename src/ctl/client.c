@@ -170,6 +170,7 @@ static int read_refusal(const struct talk *t)
 	const size_t room = sizeof(t->why->text);
 	size_t length = 0;
 	ssize_t n;
+	int code;
 
 	while (length + 1 < room) {
 		n = read_some(t, text + length, room - 1 - length);
@@ -180,13 +181,14 @@ static int read_refusal(const struct talk *t)
 		length += (size_t)n;
 	}
 	text[length] = '\0';
+	code = atoi(text);
 	body = text + strspn(text, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ");
 	body += *body == ' ';
 	memmove(text, body, strlen(body) + 1);
 	clean_lines(text);
 	if (!text[0])
 		snprintf(text, room, "dwelld refuses without a reason");
-	return -EREMOTEIO;
+	return code == EAGAIN ? -EAGAIN : -EREMOTEIO;	/* EAGAIN: it starts, ask again */
 }
 
 /* The first line, byte by byte so that nothing of the body is taken; it is short. */

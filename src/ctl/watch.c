@@ -10,12 +10,14 @@
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <termios.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "panel.h"
 #include "plain.h"
 #include "reply.h"
 
+#define FIRST_TRIES 25	/* 200 ms apart */
 #define ASK_TIMEOUT_NS 2000000000ULL	/* a key press or Ctrl-C waits as long at worst */
 
 struct screen {
@@ -237,12 +239,27 @@ static int loop(struct screen *s)
 	return r;
 }
 
+/* A daemon that starts is worth a few seconds; one that refuses us is not. */
+static int first_answer(struct screen *s)
+{
+	const struct timespec pause = { .tv_nsec = 200000000 };
+	int r = refresh(s);
+
+	for (int i = 0; i < FIRST_TRIES && (r == -ENOENT || r == -ECONNREFUSED || r == -EAGAIN); i++) {
+		if (!i)
+			fprintf(stderr, "dwellctl: %s; waiting a few seconds\n", s->why.text);
+		nanosleep(&pause, NULL);
+		r = refresh(s);
+	}
+	return r;
+}
+
 int watch_run(const struct watch *w)
 {
 	struct screen s = { .term = term_probe(), .watch = w, .signals = -1, .timer = -1 };
 	int r;
 
-	r = refresh(&s);
+	r = first_answer(&s);
 	if (r < 0) {
 		fprintf(stderr, "dwellctl: %s\n", s.why.text);
 		return EXIT_FAILURE;
