@@ -37,9 +37,12 @@ static void words_begin(void)
 	libbpf_set_print(keep_words);
 }
 
+/* Refused is refused: libbpf then talks of memlock limits, which is no help. */
 static void words_end(int error, char *why, size_t size)
 {
-	if (last_words[0])
+	if (error == -EPERM)
+		snprintf(why, size, "the kernel refuses it (%s)", strerror(EPERM));
+	else if (last_words[0])
 		snprintf(why, size, "%s", last_words);
 	else
 		snprintf(why, size, "%s", strerror(-error));
