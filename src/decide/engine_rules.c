@@ -223,6 +223,30 @@ static void inhibit(struct engine *e, int slot, int rule)
 	c->inhibited = c->inhibited_count > 0;
 }
 
+static bool any_in(const struct verdict_rule *rule, size_t count, enum rule_state state)
+{
+	for (size_t i = 0; i < count; i++)
+		if (rule[i].state == state)
+			return true;
+	return false;
+}
+
+/* Between ok and idle the traffic decides, not which terms happened to have enough samples: too few packets for a
+ * percentile are idle, however fine the few are, and a busy target is ok though one of its threads reads little. */
+static enum verdict ok_or_idle(const struct engine *e, int slot, const struct verdict_rule *rule, size_t n)
+{
+	const enum verdict verdict = e->slot[slot].verdict.verdict;
+	const struct expr_term count = { .signal = SIGNAL_DWELL, .stat = STAT_COUNT,
+					 .window_ns = SIGNAL_WINDOW_DEFAULT_NS, .arg_param = -1 };
+	const struct value read = values_read(e->values, slot, &count, 0, NULL);
+
+	if ((verdict != VERDICT_OK && verdict != VERDICT_IDLE) || read.why != VALUE_OK)
+		return verdict;
+	if (read.number >= signal_stats[STAT_P99].need)
+		return any_in(rule, n, STATE_OK) ? VERDICT_OK : verdict;	/* all idle: its processes are gone */
+	return any_in(rule, n, STATE_PENDING) || !e->slot[slot].queue_empty ? verdict : VERDICT_IDLE;
+}
+
 void engine_verdicts(struct engine *e)
 {
 	enum verdict all[SAMPLE_TARGETS];
@@ -243,6 +267,7 @@ void engine_verdicts(struct engine *e)
 							   c->alert.state, c->inhibited };
 		}
 		e->slot[slot].verdict = verdict_of_target(rule, n);
+		e->slot[slot].verdict.verdict = ok_or_idle(e, slot, rule, n);
 		if (slot == SAMPLE_HOST && n == 0 && engine_slot_quiet(e, slot))
 			e->slot[slot].verdict.verdict = VERDICT_IDLE;
 		if (slot != SAMPLE_SELF && (slot != SAMPLE_OTHER || n > 0))
