@@ -146,8 +146,7 @@ static __always_inline void end(__u32 row, __u64 stamp, __u64 next, __u64 now)
 	else
 		lost_add(MAP_LOST_NEGATIVE);
 	__sync_fetch_and_add(&s->read, 1);
-	count_add(target, MAP_COUNT_READ, 1);
-	hist_add(target, MAP_DIST_DWELL, dwell);
+	hist_add(target, MAP_DIST_DWELL, dwell);	/* its count is the number of reads too */
 	reader_add(t, target, dwell, now);
 }
 
@@ -398,6 +397,12 @@ struct fifo {
 	__u32 tail, head;		/* datagrams pushed, popped */
 	__u32 entry_tail, entry_head;
 	__u64 last_ts;			/* of the last push */
+	__u64 cookie;			/* of the row when it was found; another one there: the socket is closed */
+	__u32 row;
+	bool ready, aggregated;
+	/* datagrams that we think are queued and the kernel does not, seen at each of the last reads: the least of them */
+	__u32 surplus, surplus_reads;
+	__u64 surplus_ts;
 	__u32 first[FIFO_ENTRIES];
 	__u64 ts[FIFO_ENTRIES];
 };
@@ -463,6 +468,13 @@ static __always_inline __u64 fifo_stamp(struct fifo *f, __u32 e, __u32 n, __u32 
 	return from + (to - from) * into / run;
 }
 
+static __always_inline bool fifo_closed(const struct fifo *f)
+{
+	struct map_socket *s = socket_row(f->row);
+
+	return !s || (!f->aggregated && s->cookie != f->cookie);
+}
+
 SEC("?cgroup_skb/ingress")
 int dwell_begin_fifo(struct __sk_buff *skb)
 {
@@ -476,17 +488,25 @@ int dwell_begin_fifo(struct __sk_buff *skb)
 	sk = bpf_sk_fullsock(sk);
 	if (!sk || sk->protocol != IPPROTO_UDP)
 		return 1;
-	now = bpf_ktime_get_ns();
-	row = sk_row_of_skb(skb, sk, now);
-	if (row < 0)
-		return 1;
 	f = bpf_sk_storage_get(&fifos, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!f) {
 		lost_add(MAP_LOST_STORAGE);
 		return 1;
 	}
+	now = bpf_ktime_get_ns();
+	if (!f->ready) {
+		row = sk_row_of_skb(skb, sk, now);
+		if (row < 0)
+			return 1;
+		f->row = row;
+		f->aggregated = !row;
+		f->cookie = bpf_get_socket_cookie(skb);
+		f->ready = true;
+	}
+	if (fifo_closed(f))
+		return 1;
 	fifo_push(f, now);
-	begin(row, now);
+	begin(f->row, now);
 	return 1;
 }
 
@@ -499,13 +519,41 @@ static __always_inline __u32 sk_true_length(struct sock *sk)
 	return n + up->reader_queue.qlen;
 }
 
-/* Datagrams that left without a pop (bad checksum found at recvmsg) are known once the queue is empty; the guard is longer
- * than a producer may stand between this hook and the queue. */
+/* Datagrams that left without a pop (bad checksum found at recvmsg). They are known at once when the queue is empty and
+ * nobody stands between this hook and it; else when the same surplus was there at many reads in a row: a producer in between,
+ * or another thread that has read and not yet come here, does not stay that long. */
 #define FIFO_HEAL_GUARD_NS 10000000ULL
+#define FIFO_HEAL_READS 32
 
-static __always_inline void fifo_heal(struct fifo *f, __u32 row, __u32 surplus)
+static __always_inline __u32 fifo_surplus(struct fifo *f, __u32 len, __u32 true_left, __u64 now)
 {
-	struct map_socket *s = socket_row(row);
+	__u32 surplus = len - 1 - true_left, heal;
+
+	if (!surplus) {
+		f->surplus_reads = 0;
+		return 0;
+	}
+	if (!true_left && now - f->last_ts > FIFO_HEAL_GUARD_NS) {
+		f->surplus_reads = 0;
+		return surplus;
+	}
+	if (!f->surplus_reads) {
+		f->surplus = surplus;
+		f->surplus_ts = now;
+	} else if (surplus < f->surplus) {
+		f->surplus = surplus;
+	}
+	f->surplus_reads++;
+	if (f->surplus_reads < FIFO_HEAL_READS || now - f->surplus_ts < FIFO_HEAL_GUARD_NS)
+		return 0;
+	heal = f->surplus;
+	f->surplus_reads = 0;
+	return heal;
+}
+
+static __always_inline void fifo_heal(struct fifo *f, __u32 surplus)
+{
+	struct map_socket *s = socket_row(f->row);
 
 	__sync_fetch_and_add(&f->head, surplus);
 	if (!s)
@@ -517,10 +565,9 @@ static __always_inline void fifo_heal(struct fifo *f, __u32 row, __u32 surplus)
 SEC("?tp_btf/sock_recv_length")
 int BPF_PROG(dwell_end_fifo, struct sock *sk, int ret, int flags)
 {
-	__u32 row, true_left, tail, len, n, e, end_entry, i;
+	__u32 row, true_left, tail, len, n, e, end_entry, i, surplus;
 	bool coarse = false, ignore = false;
 	__u64 now, stamp, next = 0;
-	struct map_sk *k;
 	struct fifo *f;
 
 	if (flags & (MSG_PEEK | MSG_ERRQUEUE) || (ret < 0 && ret != -EFAULT))
@@ -530,10 +577,9 @@ int BPF_PROG(dwell_end_fifo, struct sock *sk, int ret, int flags)
 	f = bpf_sk_storage_get(&fifos, sk, 0, 0);
 	if (!f)
 		return 0;
-	k = bpf_sk_storage_get(&sk_rows, sk, 0, 0);
-	if (!k || k->closed)
+	row = f->row;
+	if (!f->ready || fifo_closed(f))
 		return 0;
-	row = k->row == MAP_ROW_NONE ? 0 : k->row;
 	now = bpf_ktime_get_ns();
 	true_left = sk_true_length(sk);	/* before tail: one pushed in between must not look like a surplus */
 	barrier();
@@ -545,8 +591,9 @@ int BPF_PROG(dwell_end_fifo, struct sock *sk, int ret, int flags)
 		end(row, 0, f->ts[f->entry_head & (FIFO_ENTRIES - 1)], now);	/* queued before we watched */
 		return 0;
 	}
-	if (!true_left && len > 1 && now - f->last_ts > FIFO_HEAL_GUARD_NS)
-		fifo_heal(f, row, len - 1);
+	surplus = fifo_surplus(f, len, true_left, now);
+	if (surplus)
+		fifo_heal(f, surplus);
 	n = __sync_fetch_and_add(&f->head, 1);
 	e = f->entry_head;
 	end_entry = f->entry_tail;
@@ -578,14 +625,11 @@ int BPF_PROG(dwell_end_fifo, struct sock *sk, int ret, int flags)
 static __always_inline void fifo_unpush(struct sock *sk)
 {
 	struct fifo *f = bpf_sk_storage_get(&fifos, sk, 0, 0);
-	struct map_sk *k;
 
-	if (!f)
+	if (!f || !f->ready || fifo_closed(f))
 		return;
 	__sync_fetch_and_add(&f->tail, -1);
-	k = bpf_sk_storage_get(&sk_rows, sk, 0, 0);
-	if (k && k->row)
-		unqueue(k->row == MAP_ROW_NONE ? 0 : k->row);
+	unqueue(f->row);
 }
 
 SEC("?tp_btf/udp_fail_queue_rcv_skb")

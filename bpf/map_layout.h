@@ -28,10 +28,9 @@ struct map_hist { __u64 slot[HIST_SLOTS]; };
 
 /* Counters of a target, PERCPU_ARRAY counts[slot]. */
 enum map_count {
-	MAP_COUNT_DIST_DWELL,	/* samples put into the histogram: tells user space whether it moved */
+	MAP_COUNT_DIST_DWELL,	/* samples put into the histogram, datagrams read: tells user space whether it moved */
 	MAP_COUNT_DIST_RUNQ,
 	MAP_COUNT_ENQUEUED,	/* reached the queue or tried to */
-	MAP_COUNT_READ,
 	MAP_COUNT_DISCARDED,	/* unread at close */
 	MAP_COUNT_UNQUEUED,	/* dropped at the queue (rcvbuf, memory, filter): takes an enqueue back */
 	MAP_COUNT_HEALED,	/* left the queue without a read that we saw (checksum at recvmsg) */

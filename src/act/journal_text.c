@@ -120,7 +120,9 @@ static void put_hook(struct text *t, const struct event *e)
 		put(t, " asked");
 		if (e->rule[0])
 			put(t, " by %s", e->rule);
-		if (e->summary[0])
+		if (e->result[0])	/* why now: "undo: rule not firing and ... for 10s" */
+			put(t, ": %s", e->result);
+		else if (e->summary[0])
 			put(t, ": %s", e->summary);
 		return;
 	}

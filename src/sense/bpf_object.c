@@ -156,11 +156,15 @@ int bpf_part_attach(struct bpf_part *p, const char *const *programs, int cgroup_
 {
 	const struct bpf_program *prog;
 	struct bpf_link *link;
+	size_t n = 0;
 	int r;
 
+	/* from the last to the first: ends before begins, or a datagram that entered between the two would never leave */
 	words_begin();
-	for (; *programs; programs++) {
-		prog = bpf_object__find_program_by_name(p->object, *programs);
+	while (programs[n])
+		n++;
+	while (n--) {
+		prog = bpf_object__find_program_by_name(p->object, programs[n]);
 		errno = 0;
 		link = prog && p->link_count < BPF_PART_LINKS ? attach_one(prog, cgroup_fd) : NULL;
 		if (!link) {

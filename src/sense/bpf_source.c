@@ -118,7 +118,7 @@ static void read_target(struct bpf_source *b, unsigned int slot, struct sample *
 		b->moved[slot][d] = n[dist_count[d]];
 	}
 	t->counter[SAMPLE_ENQUEUED] = n[MAP_COUNT_ENQUEUED];
-	t->counter[SAMPLE_READ] = n[MAP_COUNT_READ];
+	t->counter[SAMPLE_READ] = n[MAP_COUNT_DIST_DWELL];
 	t->counter[SAMPLE_DISCARDED] = n[MAP_COUNT_DISCARDED];
 	t->counter[SAMPLE_DROPS_RCVBUF] = n[MAP_COUNT_DROP_RCVBUF];
 	t->counter[SAMPLE_DROPS_SERVER] = n[MAP_COUNT_DROP_RCVBUF] + n[MAP_COUNT_DROP_MEMORY] + n[MAP_COUNT_DROP_SERVER];
@@ -247,7 +247,7 @@ static void check_conservation(struct bpf_source *b, uint64_t now_ns)
 		const uint64_t *n = b->per_slot[slot];
 
 		t.enqueued += n[MAP_COUNT_ENQUEUED];
-		t.read += n[MAP_COUNT_READ];
+		t.read += n[MAP_COUNT_DIST_DWELL];
 		t.unqueued += n[MAP_COUNT_UNQUEUED];
 		t.discarded += n[MAP_COUNT_DISCARDED];
 		t.healed += n[MAP_COUNT_HEALED];
@@ -279,7 +279,7 @@ void bpf_source_read(struct bpf_source *b, uint64_t now_ns, struct sample *s)
 	s->map_bytes = probes_map_bytes(b->probes);
 }
 
-bool bpf_source_place(struct bpf_source *b, struct targets *t)
+bool bpf_source_place(struct bpf_source *b, struct targets *t, uint64_t now_ns)
 {
 	bool ports = targets_have_ports(t), unowned = false;
 	int slot;
@@ -290,7 +290,9 @@ bool bpf_source_place(struct bpf_source *b, struct targets *t)
 
 		if (!row->cookie)
 			continue;
-		if (!row->tgid && row->enqueued)
+		/* nobody read it yet; or it looks old although nothing comes or goes: the socket itself knows */
+		if ((!row->tgid && row->enqueued) ||
+		    (row->head_ts && row->head_ts + MEND_GUARD_NS < now_ns && row->last_read_ts + MEND_GUARD_NS < now_ns))
 			unowned = true;
 		slot = row->tgid ? targets_slot(t, row->tgid) : -1;
 		if (ports && row->port) {

@@ -21,8 +21,8 @@ void bpf_source_free(struct bpf_source *b);
 /* Everything but names, streams and host files. */
 void bpf_source_read(struct bpf_source *b, uint64_t now_ns, struct sample *s);
 /* Port matches, and owners of sockets that nobody has read yet: rows get their targets. true: there are sockets with
- * datagrams and no known owner. */
-bool bpf_source_place(struct bpf_source *b, struct targets *t);
+ * datagrams and no known owner, or with a queue that looks stuck: the owner iterator should run. */
+bool bpf_source_place(struct bpf_source *b, struct targets *t, uint64_t now_ns);
 /* One line of the owner iterator: the row learns its owner; a queue that is empty though our counts differ is mended. */
 void bpf_source_owner(struct bpf_source *b, const struct map_owner *o, unsigned int slot, uint64_t now_ns);
 /* Does a row with datagrams belong to this socket? */

@@ -14,32 +14,33 @@
 
 /* Two rows of one name: the second is the same rung on kernels whose tracing programs have no socket or task storage. */
 static const struct rung dwell_rungs[] = {
-	{ "fentry", { "dwell_begin_fentry", "dwell_end_fentry", "dwell_refused" }, true, 0, "", false, false, false },
-	{ "fentry", { "dwell_begin_fentry", "dwell_end_fentry", "dwell_refused" }, true, 0, "", true, true, false },
-	{ "kprobe", { "dwell_begin_kprobe", "dwell_end_kprobe", "dwell_refused" }, true, 0, "", true, false, false },
-	{ "kprobe", { "dwell_begin_kprobe", "dwell_end_kprobe", "dwell_refused" }, true, 0, "", true, true, false },
-	{ "consume", { "dwell_begin_consume", "dwell_end_consume", "dwell_refused" }, true, 0, "", false, false, false },
-	{ "consume", { "dwell_begin_consume", "dwell_end_consume", "dwell_refused" }, true, 0, "", true, true, false },
+	{ "fentry", { "dwell_begin_fentry", "dwell_end_fentry", "dwell_refused" }, true, 0, "", false, false, false, false },
+	{ "fentry", { "dwell_begin_fentry", "dwell_end_fentry", "dwell_refused" }, true, 0, "", true, true, false, false },
+	{ "kprobe", { "dwell_begin_kprobe", "dwell_end_kprobe", "dwell_refused" }, true, 0, "", true, false, false, false },
+	{ "kprobe", { "dwell_begin_kprobe", "dwell_end_kprobe", "dwell_refused" }, true, 0, "", true, true, false, false },
+	{ "consume", { "dwell_begin_consume", "dwell_end_consume", "dwell_refused" }, true, 0, "", false, false, false,
+	  true },
+	{ "consume", { "dwell_begin_consume", "dwell_end_consume", "dwell_refused" }, true, 0, "", true, true, false, true },
 	{ "fifo", { "dwell_begin_fifo", "dwell_end_fifo", "dwell_refused_fifo", "dwell_filtered_fifo" }, false, 0,
 	  "order: counts are exact, but two CPUs that feed one socket may swap the stamps of neighbours", false, false,
-	  false },
+	  false, false },
 };
 static const struct rung runq_rungs[] = {
-	{ "wakeup", { "runq_waking", "runq_switch" }, true, 0, "", false, false, true },
-	{ "wakeup", { "runq_waking", "runq_switch3" }, true, 0, "", false, false, true },
+	{ "wakeup", { "runq_waking", "runq_switch" }, true, 0, "", false, false, true, false },
+	{ "wakeup", { "runq_waking", "runq_switch3" }, true, 0, "", false, false, true, false },
 	{ "sched_info", { "runq_sched_info" }, false, 0,
-	  "kernel's own stamps: a wait that moved between CPUs counts from the last move", false, false, false },
+	  "kernel's own stamps: a wait that moved between CPUs counts from the last move", false, false, false, false },
 };
 static const struct rung softirq_rungs[] = {
-	{ "tracepoint", { "softirq_raise", "softirq_entry", "softirq_exit" }, true, 0, "", false, false, false },
+	{ "tracepoint", { "softirq_raise", "softirq_entry", "softirq_exit" }, true, 0, "", false, false, false, false },
 };
 static const struct rung drops_rungs[] = {
-	{ "reasons", { "drops_queue", "drops_filter" }, true, 0, "", false, false, false },
+	{ "reasons", { "drops_queue", "drops_filter" }, true, 0, "", false, false, false, false },
 	{ "socket", { "drops_queue" }, false, 0, "drops by a socket's own filter are not told on this kernel", false, false,
-	  false },
+	  false, false },
 };
 static const struct rung media_rungs[] = {
-	{ "cgroup_skb", { "media_ingress" }, true, 0, "", false, false, false },
+	{ "cgroup_skb", { "media_ingress" }, true, 0, "", false, false, false, false },
 };
 
 #define RUNGS(a) (a), sizeof(a) / sizeof((a)[0])

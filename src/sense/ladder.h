@@ -19,6 +19,7 @@ struct rung {
 	const char *note;	/* why it is not exact, "" */
 	bool sock_hash, task_hash;	/* dwell: what the shared maps then look like */
 	bool needs_task_storage;	/* runq */
+	bool needs_proof;	/* may attach where it measures nothing: not taken without a self-test */
 };
 struct ladder {
 	const char *signal;

@@ -43,6 +43,8 @@ struct probes {
 static const char *const core_programs[] = { "core_sock_release", "core_process_exit", "core_process_exec", "core_owners", NULL };
 /* without bpf_sock_from_file, before 5.11 */
 static const char *const core_programs_old[] = { "core_sock_release", "core_process_exit", "core_process_exec", NULL };
+/* without CAP_NET_ADMIN; rows of sockets are not given back, and without cgroup programs only fentry and kprobe fill them */
+static const char *const core_programs_tracing[] = { "core_process_exit", "core_process_exec", "core_owners", NULL };
 
 static void reason_add(struct probe *p, const char *rung, const char *why)
 {
@@ -90,6 +92,7 @@ static int fill_rows(int fd, unsigned int rows)
 static int core_try(struct probes *p, const char *const *programs, char *why, size_t why_size)
 {
 	const char *const attached[] = { "core_sock_release", "core_process_exit", "core_process_exec", NULL };
+	const bool release = programs != core_programs_tracing && p->cgroup_fd >= 0;
 	size_t size;
 	const void *bytes = ladder_core_bytes(&size);
 	struct bpf_map *m;
@@ -115,8 +118,7 @@ static int core_try(struct probes *p, const char *const *programs, char *why, si
 	if (!r)
 		r = fill_rows(bpf_part_map(&p->core, "free_readers"), MAP_READERS);
 	if (!r)
-		/* without cgroup2 rows are not given back, but then nothing fills them either but fentry and kprobe */
-		r = bpf_part_attach(&p->core, p->cgroup_fd >= 0 ? attached : attached + 1, p->cgroup_fd, why, why_size);
+		r = bpf_part_attach(&p->core, release ? attached : attached + 1, p->cgroup_fd, why, why_size);
 	if (r < 0)
 		bpf_part_drop(&p->core);
 	return r;
@@ -135,6 +137,8 @@ static int core_open(struct probes *p, bool sock_hash, bool task_hash, char *why
 	r = core_try(p, core_programs, why, why_size);
 	if (r < 0)
 		r = core_try(p, core_programs_old, why, why_size);
+	if (r < 0)
+		r = core_try(p, core_programs_tracing, why, why_size);
 	if (r < 0)
 		return r;
 	if (p->constants.pidns && !stat("/proc/self/ns/pid", &st)) {
@@ -207,7 +211,8 @@ static int prove_dwell(struct probes *p, unsigned int packets, uint64_t wait_ns,
 		return r;
 	}
 	got = self_count(p, MAP_COUNT_DIST_DWELL) - before;
-	if (got != packets) {
+	/* there `other` counts whatever else is read meanwhile, too */
+	if (p->constants.pidns ? got < packets : got != packets) {
 		snprintf(why, size, "attached, but of %u self-test datagrams it measured %llu", packets,
 			 (unsigned long long)got);
 		return -ENODATA;
@@ -345,6 +350,10 @@ static int rung_try(struct probes *p, enum probe_signal signal, const struct run
 		snprintf(why, size, "no task storage on this kernel");
 		return -EOPNOTSUPP;
 	}
+	if (g->needs_proof && p->selftest_why[0]) {
+		snprintf(why, size, "may attach and measure nothing, and there is no self-test");
+		return -ENODATA;
+	}
 	if (signal == PROBE_DWELL)
 		r = core_open(p, g->sock_hash, g->task_hash, why, size);
 	if (!r)
@@ -476,6 +485,11 @@ uint64_t probes_map_bytes(const struct probes *p)
 	for (int i = 0; i < PROBE_COUNT; i++)
 		sum += bpf_part_bytes(&p->probe[i].part, p->cpus, &p->core);
 	return sum;
+}
+
+const char *probes_unproven(const struct probes *p)
+{
+	return p->selftest_why;
 }
 
 bool probes_sock_hash(const struct probes *p)

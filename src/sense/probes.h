@@ -38,6 +38,8 @@ uint64_t probes_map_bytes(const struct probes *p);
 void probes_plan(unsigned int *ret_slots, uint64_t *ret_bytes);
 /* Rows found by address, not by cookie (old kernels, kprobe rung). */
 bool probes_sock_hash(const struct probes *p);
+/* Why there can be no self-test, "" when there is one. */
+const char *probes_unproven(const struct probes *p);
 void probes_describe(const struct probes *p, struct sample_probe *ret, uint32_t *ret_count);
 /* Once a minute: a few datagrams to ourselves; a rung that no longer measures is reported as not attached until the next
  * good test. Never blocks. */

@@ -157,15 +157,24 @@ static ssize_t read_file(const char *root, uint32_t pid, const char *what, char 
 	return n < 0 ? -ESRCH : n;
 }
 
+int process_read_cgroup(const char *root, uint32_t pid, struct process *p)
+{
+	char text[4096];
+
+	if (read_file(root, pid, "cgroup", text, sizeof(text)) < 0)
+		return -ESRCH;
+	process_cgroup(text, p);
+	return 0;
+}
+
 int process_read(const char *root, uint32_t pid, struct process *ret)
 {
 	char text[4096], path[MODEL_PATH], exe[MODEL_PATH];
-	ssize_t n = read_file(root, pid, "cgroup", text, sizeof(text));
+	ssize_t n;
 
-	if (n < 0)
-		return -ESRCH;
 	memset(ret, 0, sizeof(*ret));
-	process_cgroup(text, ret);
+	if (process_read_cgroup(root, pid, ret) < 0)
+		return -ESRCH;
 	snprintf(path, sizeof(path), "%s/%u/exe", root, pid);
 	n = readlink(path, exe, sizeof(exe) - 1);
 	exe[n > 0 ? n : 0] = '\0';

@@ -21,6 +21,7 @@ struct process {
 };
 
 int process_read(const char *proc_root, uint32_t pid, struct process *ret);
+int process_read_cgroup(const char *proc_root, uint32_t pid, struct process *p);	/* only its cgroup and unit */
 /* Pure parts, for tests. cgroup_text is the content of /proc/PID/cgroup. */
 void process_cgroup(const char *cgroup_text, struct process *p);
 /* exe may be "" (not readable); cmdline is the NUL-separated content, n bytes. */

@@ -21,7 +21,7 @@
 #define SECOND_NS 1000000000ULL
 #define OWNERS_EVERY_NS (5 * SECOND_NS)
 #define RETEST_EVERY_NS (60 * SECOND_NS)
-#define REFRESH_PER_TICK 16	/* processes looked at again each tick */
+#define REFRESH_PER_TICK 2	/* processes looked at again each tick */
 #define SUSPEND_NS (SECOND_NS / 2)
 
 struct sense {
@@ -89,6 +89,8 @@ static void say_missing(const struct sense *s, struct diag *d)
 	}
 	if (host_cgroup2_root(missing, sizeof(missing)) < 0)
 		diag_warn(d, NULL, 0, "no cgroup2 is mounted: rtp reads unknown, and dwell needs fentry or kprobe");
+	if (probes_unproven(s->probes)[0])
+		diag_warn(d, NULL, 0, "self-test: %s; what the probes read is taken on trust", probes_unproven(s->probes));
 	probes_describe(s->probes, row, &n);
 	for (uint32_t i = 0; i < n; i++)
 		if (!row[i].attached)
@@ -154,7 +156,7 @@ static void new_processes(struct sense *s)
 	if (!s->new_process)
 		return;
 	s->new_process = false;
-	bpf_source_place(s->bpf, s->targets);
+	bpf_source_place(s->bpf, s->targets, s->now_ns);
 	bpf_source_generation(s->bpf);
 	probes_cover_threads(s->probes);
 }
@@ -209,10 +211,11 @@ static void read_bpf(struct sense *s, uint64_t now_ns, struct sample *ret)
 	sense_dispatch(s, now_ns);
 	if (targets_refresh(s->targets, REFRESH_PER_TICK))
 		bpf_source_generation(s->bpf);
-	s->unowned = bpf_source_place(s->bpf, s->targets) || s->unowned;
+	s->unowned = bpf_source_place(s->bpf, s->targets, s->now_ns) || s->unowned;
 	if (slow_turn) {
 		s->owners_ns = now_ns;
-		owners_read(s, now_ns);
+		if (s->unowned)
+			owners_read(s, now_ns);
 		probes_cover_threads(s->probes);
 		s->unowned = false;
 	}
@@ -280,6 +283,7 @@ void sense_reload(struct sense *s, const struct model *m)
 	if (s->bpf)
 		bpf_source_generation(s->bpf);
 	s->owners_ns = 0;
+	s->unowned = true;
 }
 
 void sense_cgroup(const struct sense *s, unsigned int slot, char *buf, size_t size)

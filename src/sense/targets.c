@@ -203,50 +203,74 @@ static unsigned int slot_of(struct targets *t, const struct process *p)
 	return (unsigned int)at;
 }
 
-static void tell_kernel(const struct targets *t, uint32_t tgid, unsigned int slot)
+/* flag BPF_EXIST: an answer to a reader's event, whose pending entry the kernel takes away when the process ends; an entry
+ * made anew after that would stay for good, and the next process of that number would inherit it. */
+static void tell_kernel(const struct targets *t, uint32_t tgid, unsigned int slot, uint64_t flag)
 {
 	__u32 value = slot;
 
 	if (t->tgid_slot_fd >= 0)
-		bpf_map_update_elem(t->tgid_slot_fd, &tgid, &value, BPF_ANY);
+		bpf_map_update_elem(t->tgid_slot_fd, &tgid, &value, flag);
+}
+
+static void tell_gone(const struct targets *t, uint32_t tgid)
+{
+	if (t->tgid_slot_fd >= 0)
+		bpf_map_delete_elem(t->tgid_slot_fd, &tgid);
+}
+
+static void known_add(struct targets *t, const struct known *k)
+{
+	struct known *at = find(t, k->tgid);
+
+	if (!at && t->known_count < MAP_TGIDS) {
+		at = &t->known[t->known_count];
+		at->tgid = k->tgid;
+		chain_in(t, t->known_count++);
+	}
+	if (!at)
+		return;
+	at->pid = k->pid;
+	at->slot = k->slot;
+	at->process = k->process;
+}
+
+static unsigned int learn(struct targets *t, uint32_t tgid, uint32_t pid, uint64_t flag)
+{
+	struct known k = { .tgid = tgid, .pid = pid, .slot = MAP_SLOT_OTHER };
+
+	if (pid == (uint32_t)getpid()) {
+		tell_kernel(t, tgid, MAP_SLOT_SELF, flag);
+		return MAP_SLOT_SELF;
+	}
+	if (!pid) {		/* of a pid namespace that we do not see into */
+		tell_kernel(t, tgid, MAP_SLOT_OTHER, flag);
+		return MAP_SLOT_OTHER;
+	}
+	if (process_read(t->proc_root, pid, &k.process) < 0) {
+		tell_gone(t, tgid);
+		return MAP_SLOT_OTHER;
+	}
+	k.slot = slot_of(t, &k.process);
+	known_add(t, &k);
+	tell_kernel(t, tgid, k.slot, flag);
+	return k.slot;
 }
 
 unsigned int targets_learn(struct targets *t, uint32_t tgid, uint32_t pid, bool *ret_changed)
 {
-	struct known *k = find(t, tgid);
-	struct process p;
-	unsigned int slot;
-
-	if (pid == (uint32_t)getpid()) {
-		tell_kernel(t, tgid, MAP_SLOT_SELF);
-		return MAP_SLOT_SELF;
-	}
-	if (process_read(t->proc_root, pid, &p) < 0) {
-		tell_kernel(t, tgid, MAP_SLOT_OTHER);
-		*ret_changed = true;
-		return MAP_SLOT_OTHER;
-	}
-	slot = slot_of(t, &p);
-	if (!k && t->known_count < MAP_TGIDS) {
-		k = &t->known[t->known_count];
-		k->tgid = tgid;
-		chain_in(t, t->known_count++);
-	}
-	if (k) {
-		k->pid = pid;
-		k->slot = slot;
-		k->process = p;
-	}
-	tell_kernel(t, tgid, slot);
 	*ret_changed = true;
-	return slot;
+	return learn(t, tgid, pid, BPF_EXIST);
 }
 
 unsigned int targets_owner(struct targets *t, uint32_t tgid, bool *ret_changed)
 {
 	const struct known *k = find(t, tgid);
 
-	return k ? k->slot : targets_learn(t, tgid, tgid, ret_changed);
+	if (k)
+		return k->slot;
+	*ret_changed = true;
+	return learn(t, tgid, tgid, BPF_ANY);
 }
 
 int targets_slot(const struct targets *t, uint32_t tgid)
@@ -256,23 +280,26 @@ int targets_slot(const struct targets *t, uint32_t tgid)
 	return k ? (int)k->slot : -1;
 }
 
+/* Another program in the same process is told by the kernel; what can change unseen is its cgroup. */
 static bool refresh_one(struct targets *t, struct known *k)
 {
-	struct process p;
+	struct process p = k->process;
 	unsigned int slot;
 
-	if (process_read(t->proc_root, k->pid, &p) < 0) {
+	if (process_read_cgroup(t->proc_root, k->pid, &p) < 0) {
+		tell_gone(t, k->tgid);
 		known_remove(t, (unsigned int)(k - t->known));
 		return false;
 	}
-	if (!memcmp(&p, &k->process, sizeof(p)))
+	if (!strcmp(p.cgroup, k->process.cgroup))
 		return false;
-	k->process = p;
-	slot = slot_of(t, &p);
+	if (process_read(t->proc_root, k->pid, &k->process) < 0)
+		return false;
+	slot = slot_of(t, &k->process);
 	if (slot == k->slot)
 		return false;
 	k->slot = slot;
-	tell_kernel(t, k->tgid, slot);
+	tell_kernel(t, k->tgid, slot, BPF_EXIST);
 	return true;
 }
 
@@ -298,7 +325,7 @@ void targets_reload(struct targets *t, const struct model *m)
 		struct known *k = &t->known[i];
 
 		k->slot = slot_of(t, &k->process);
-		tell_kernel(t, k->tgid, k->slot);
+		tell_kernel(t, k->tgid, k->slot, BPF_EXIST);
 	}
 }
 

@@ -426,6 +426,46 @@ static void case_churn(void)
 	       sample->target[SAMPLE_SELF].sockets <= 1 && lost_named("socket_rows") == rows, why);
 }
 
+/* A datagram with a wrong checksum is found out at recvmsg and leaves the queue without a read. It must not shift the stamps of all
+ * that follow: at a steady 1000/s without a pause the error would stay one interval, 1 ms. */
+static void case_checksum(void)
+{
+	struct { uint16_t from, to, length, checksum; char fill[200]; } bad = { .length = htons(208), .checksum = htons(1) };
+	static uint64_t before[HIST_SLOTS];
+	struct sockaddr_in a = { 0 };
+	socklen_t len = sizeof(a);
+	struct figures bpf;
+	char byte[8] = "check", why[120];
+	int tx, rx = udp_pair(&tx), raw = socket(AF_INET, SOCK_RAW, IPPROTO_UDP);
+	unsigned int got = 0;
+
+	if (rx < 0 || raw < 0 || getsockname(rx, (struct sockaddr *)&a, &len) < 0) {
+		skip("wrong checksum in a steady stream", "no raw socket");
+		return;
+	}
+	bad.to = a.sin_port;
+	for (unsigned int i = 0; i < 500; i++) {
+		if (i == 5 && sendto(raw, &bad, sizeof(bad), 0, (struct sockaddr *)&a, len) != sizeof(bad))
+			break;
+		if (i == 200) {
+			sense_read(sense, traffic_now_ns(), sample);
+			memcpy(before, sample->target[SAMPLE_SELF].dist[0].slot, sizeof(before));
+			got = 0;
+		}
+		if (send(tx, byte, sizeof(byte), 0) < 0 || recv(rx, byte, sizeof(byte), 0) < 0)
+			break;
+		got++;
+		rest_ms(1);
+	}
+	sense_read(sense, traffic_now_ns(), sample);
+	figures_of_hist(before, sample->target[SAMPLE_SELF].dist[0].slot, &bpf);
+	snprintf(why, sizeof(why), "read %u, measured %llu, p50 %.1f us", got, (unsigned long long)bpf.n, us(bpf.p50));
+	result("wrong checksum in a steady stream", got == 300 && bpf.n == 300 && bpf.p50 < 500000, why);
+	close(rx);
+	close(tx);
+	close(raw);
+}
+
 /* C52: 64 datagrams 10 ms apart, then one recvmmsg: 64 values from 630 ms down to 0. */
 static void case_burst(void)
 {
@@ -501,6 +541,7 @@ int main(int argc, char **argv)
 		{ "C52: 64 queued 10 ms apart", case_burst },	{ "C54: 10 000 queued", case_deep },
 		{ "close with a full queue", case_close },	{ "a socket that is never read", case_never_read },
 		{ "never read, not configured", case_never_read_by_itself },
+		{ "wrong checksum in a steady stream", case_checksum },
 		{ "5 000 sockets opened and closed", case_churn }, { "10 queued before attach", case_before_attach },
 	};
 	bool measures;
