@@ -104,27 +104,34 @@ static __always_inline void media_clock_learn(struct map_stream *s, __u64 now)
 	s->learn_time = s->rtp_time;
 }
 
-/* RFC 3550 A.8, once per timestamp: the packets of one video frame share it and are paced by the sender. An older
- * timestamp is a late packet or a frame shown out of order; neither says how long the newest travelled. */
-static __always_inline void media_jitter(struct map_stream *s, __u32 rtp_time, __u64 now)
+/* RFC 3550 A.8, in the order of arrival, once per timestamp: the packets of one video frame share it and are paced by the
+ * sender. An older timestamp in a late packet counts, for the network reordered it; in one that is in sequence it is a frame
+ * shown out of order, which says nothing. */
+static __always_inline void media_jitter(struct map_stream *s, __u32 rtp_time, bool late, __u64 now)
 {
 	__u32 ticks = rtp_time - s->rtp_time;
+	bool older = ticks >= 0x80000000U;
 	__u64 sent, came = now - s->arrival_ts, off;
 
-	if (!ticks || ticks >= 0x80000000U)
+	if (!ticks || (older && !late))
 		return;
 	if (s->clock_rate) {
-		sent = ticks * MEDIA_SECOND / s->clock_rate;
-		off = sent > came ? sent - came : came - sent;
+		sent = (older ? -ticks : ticks) * MEDIA_SECOND / s->clock_rate;
+		if (older)
+			off = came + sent;
+		else
+			off = sent > came ? sent - came : came - sent;
 		if (off > MEDIA_JUMP_NS) {
-			media_clock_start(s, rtp_time, now);
+			if (!late)
+				media_clock_start(s, rtp_time, now);
 			return;
 		}
 		s->jitter16_ns += off - ((s->jitter16_ns + 8) >> 4);
 	}
 	s->rtp_time = rtp_time;
 	s->arrival_ts = now;
-	media_clock_learn(s, now);
+	if (!late)
+		media_clock_learn(s, now);
 }
 
 /* seen[] after the highest number has grown by n, 1 <= n. */
@@ -218,6 +225,7 @@ static __always_inline void media_candidate(const struct map_stream_key *key, __
 
 static __always_inline void media_stream(const struct media_rtp *h, __u64 cookie, __u32 row, __u64 now)
 {
+	__u64 highest, duplicates;
 	struct map_stream_key key = { .cookie = cookie, .ssrc = media_u32(h->ssrc) };
 	__u16 seq = (__u16)(h->seq[0] << 8 | h->seq[1]);
 	__u32 rtp_time = media_u32(h->time), type = h->type & 127;
@@ -229,12 +237,14 @@ static __always_inline void media_stream(const struct media_rtp *h, __u64 cookie
 	}
 	bpf_spin_lock(&s->lock);
 	s->last_ts = now;
-	if (media_sequence(s, seq)) {
+	highest = s->highest;
+	duplicates = s->duplicates;
+	if (media_sequence(s, seq) && s->duplicates == duplicates) {
 		if (s->payload_type != type) {
 			s->payload_type = type;
 			media_clock_start(s, rtp_time, now);
 		} else {
-			media_jitter(s, rtp_time, now);
+			media_jitter(s, rtp_time, s->highest == highest, now);
 		}
 	}
 	bpf_spin_unlock(&s->lock);

@@ -424,6 +424,30 @@ Test(media, jitter_follows_rfc_3550_once_the_clock_rate_is_learnt)
 	cr_expect_eq(s.jitter16_ns, 0);
 }
 
+/* A network that swaps neighbours: every packet counts, in the order of arrival. */
+Test(media, jitter_counts_late_packets)
+{
+	const uint64_t start = fixture_now() + 10 * MS;
+	struct jitter reference = { 0 };
+	struct map_stream s;
+	uint8_t p[32];
+
+	arrived();
+	for (uint16_t i = 0; i < 240; i++) {
+		uint16_t seq = i < 140 ? i : i ^ 1;	/* from 140 on 141 140 143 142 ... */
+
+		sleep_until(start + i * 10 * MS);
+		pass(p, rtp(p, seq, seq * 80U, 0));
+		if (i >= 139)
+			jitter_take(&reference, arrived(), seq * 1e7);
+	}
+	cr_assert(stream(&s));
+	cr_assert_eq(s.clock_rate, 8000);
+	cr_expect_gt(reference.ns, 10e6);
+	cr_expect_float_eq((double)(s.jitter16_ns >> 4), reference.ns, 0.1 * reference.ns + 2e5, "jitter %.3f ms, reference %.3f ms",
+			   (double)(s.jitter16_ns >> 4) / 1e6, reference.ns / 1e6);
+}
+
 Test(media, another_payload_type_resets_jitter)
 {
 	const uint64_t start = fixture_now() + 10 * MS;
