@@ -30,6 +30,7 @@ struct journal {
 	int fd;
 	struct sockaddr_un to;
 	bool to_stderr;
+	int terminal_fd;		/* of our own, for what poll() does not say of a terminal; -1: none */
 	char config_hash[32];
 	struct journal_entry now;	/* being built; its buffer is used again and again */
 	struct kept kept[KEPT_MAX];	/* oldest first */
@@ -66,6 +67,9 @@ int journal_new(const char *socket_path, bool to_stderr, const char *config_hash
 	j->to.sun_family = AF_UNIX;
 	memcpy(j->to.sun_path, path, strlen(path) + 1);
 	j->to_stderr = to_stderr;
+	/* A terminal that stands still polls writable with room for less than a line, and write() would wait. O_NONBLOCK
+	 * on stderr itself would change it for all who share it. */
+	j->terminal_fd = isatty(STDERR_FILENO) ? open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) : -1;
 	journal_set_config_hash(j, config_hash);
 	*ret = j;
 	return 0;
@@ -79,6 +83,8 @@ void journal_free(struct journal *j)
 		journal_entry_free(&j->kept[i].entry);
 	journal_entry_free(&j->now);
 	close(j->fd);
+	if (j->terminal_fd >= 0)
+		close(j->terminal_fd);
 	free(j);
 }
 
@@ -93,9 +99,10 @@ uint64_t journal_dropped(const struct journal *j)
 }
 
 /* One line, cut to PIPE_BUF so that a pipe that polls writable takes it whole without blocking. */
-static void say_stderr(const char *text)
+static void say_stderr(const struct journal *j, const char *text)
 {
-	struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
+	const int fd = j->terminal_fd >= 0 ? j->terminal_fd : STDERR_FILENO;
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
 	const time_t now = time(NULL);
 	char line[4096], clock[16] = "";
 	struct tm tm;
@@ -109,8 +116,8 @@ static void say_stderr(const char *text)
 	if ((size_t)n > sizeof(line) - 2)
 		n = (int)sizeof(line) - 2;
 	line[n++] = '\n';
-	if (send(STDERR_FILENO, line, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno == ENOTSOCK)
-		(void)!write(STDERR_FILENO, line, (size_t)n);
+	if (send(fd, line, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno == ENOTSOCK)
+		(void)!write(fd, line, (size_t)n);
 }
 
 /* Too large for a datagram: journald takes a sealed memfd instead. */
@@ -232,7 +239,7 @@ static void deliver(struct journal *j, const char *key, const char *text)
 	int r;
 
 	if (j->to_stderr) {
-		say_stderr(text);
+		say_stderr(j, text);
 		seen = true;
 	}
 	if (entry.broken) {
@@ -249,7 +256,7 @@ static void deliver(struct journal *j, const char *key, const char *text)
 	if (is_full(r))
 		keep(j, key);
 	else if (r < 0 && !seen)
-		say_stderr(text);
+		say_stderr(j, text);
 }
 
 void journal_event(struct journal *j, const struct event *e)
