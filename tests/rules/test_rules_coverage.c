@@ -15,24 +15,27 @@ static void probe(const char *signal, bool attached)
 	struct sample *s = &feed.sample;
 	struct sample_target *t = &s->target[SFU];
 	const uint32_t queue = 1U << SAMPLE_ENQUEUED | 1U << SAMPLE_READ | 1U << SAMPLE_DISCARDED;
-	const uint32_t drops = 1U << SAMPLE_DROPS_SERVER | 1U << SAMPLE_DROPS_NETWORK | 1U << SAMPLE_DROPS_RCVBUF;
+	const uint32_t drops =
+		1U << SAMPLE_DROPS_SERVER | 1U << SAMPLE_DROPS_NETWORK | 1U << SAMPLE_DROPS_RCVBUF;
 	const uint32_t bits = !strcmp(signal, "dwell") ? queue : !strcmp(signal, "drops") ? drops : 0;
 
 	feed_probe(signal, attached);
 	t->counter_known = attached ? t->counter_known | bits : t->counter_known & ~bits;
 	if (!strcmp(signal, "dwell"))
-		t->dist[SAMPLE_DIST_DWELL].known = t->oldest_known = t->queued_known = t->fill_known = attached;
+		t->dist[SAMPLE_DIST_DWELL].known = t->oldest_known = t->queued_known = t->fill_known =
+			attached;
 	if (!strcmp(signal, "runq"))
 		t->dist[SAMPLE_DIST_RUNQ].known = attached;
 	if (!strcmp(signal, "softirq"))
-		s->host_dist[SAMPLE_HOST_SOFTIRQ_WAIT].known = s->host_dist[SAMPLE_HOST_SOFTIRQ_RUN].known = attached;
+		s->host_dist[SAMPLE_HOST_SOFTIRQ_WAIT].known = s->host_dist[SAMPLE_HOST_SOFTIRQ_RUN].known =
+			attached;
 	if (!strcmp(signal, "rtp"))
 		s->streams_known = attached;
 }
 
 Test(rules_coverage, c63_a_missing_probe_is_told_and_ok_turns_unknown)
 {
-	static const char *const signals[] = { "dwell", "runq", "softirq", "drops", "rtp" };
+	static const char *const signals[] = {"dwell", "runq", "softirq", "drops", "rtp"};
 
 	for (int i = 0; i < 5; i++) {
 		begin(41);
@@ -45,8 +48,8 @@ Test(rules_coverage, c63_a_missing_probe_is_told_and_ok_turns_unknown)
 		expect_cause(SAMPLE_HOST, "probe-missing");
 		probe(signals[i], true);
 		world_run(30);
-		cr_expect_str_eq(feed.log, "fire/probe-missing/host resolve/probe-missing/host", "%s: %s", signals[i],
-				 feed.log);
+		cr_expect_str_eq(feed.log, "fire/probe-missing/host resolve/probe-missing/host", "%s: %s",
+				 signals[i], feed.log);
 		expect_host(VERDICT_OK);
 	}
 }
@@ -102,7 +105,8 @@ Test(rules_coverage, c10_a_probe_that_goes_away_resolves_nothing)
 	world_mark();
 	probe("dwell", true);
 	world_run(12);
-	cr_expect_null(strstr(world.events, "resolve/reader-starved"), "not before 15 s of good data: %s", world.events);
+	cr_expect_null(strstr(world.events, "resolve/reader-starved"), "not before 15 s of good data: %s",
+		       world.events);
 	world_run(15);
 	cr_expect_not_null(strstr(world.events, "data-back/reader-starved"), "%s", world.events);
 	cr_expect_not_null(strstr(world.events, "resolve/reader-starved"), "%s", world.events);

@@ -11,7 +11,7 @@ static void begin(uint64_t seed)
 
 Test(rules_host, steal_with_slow_dwell_is_the_hypervisors_and_no_readers_fault)
 {
-	static const uint64_t wait_ms[] = { 20, 50, 150 };	/* media suffers at 10 ms */
+	static const uint64_t wait_ms[] = {20, 50, 150}; /* media suffers at 10 ms */
 
 	for (int i = 0; i < 3; i++) {
 		begin(21);
@@ -94,7 +94,7 @@ Test(rules_host, late_softirqs_are_told_and_nothing_else)
 		world_run(15);
 		world_mark();
 		world.softirq_ns = 8 * MS;
-		world.late = world.streams;	/* it shows as jitter at arrival, and that is not the network's */
+		world.late = world.streams; /* it shows as jitter at arrival, and that is not the network's */
 		world.jitter_ms = 70;
 		expect_within("fire/softirq-late", 8);
 		world_run(30);

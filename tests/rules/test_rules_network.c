@@ -34,7 +34,7 @@ static void expect_network(const char *rule)
 
 Test(rules_network, loss_on_all_streams)
 {
-	static const unsigned int streams[] = { 5, 20, 100, 200 };
+	static const unsigned int streams[] = {5, 20, 100, 200};
 
 	for (int i = 0; i < 4; i++) {
 		begin(31, streams[i]);
@@ -46,7 +46,7 @@ Test(rules_network, loss_on_all_streams)
 
 Test(rules_network, jitter_on_all_streams)
 {
-	static const unsigned int streams[] = { 1, 5, 20, 200 };
+	static const unsigned int streams[] = {1, 5, 20, 200};
 
 	for (int i = 0; i < 4; i++) {
 		begin(32, streams[i]);
@@ -70,7 +70,7 @@ static void expect_nothing(unsigned int streams, unsigned int bad)
 Test(rules_network, a_few_bad_streams_are_their_senders)
 {
 	expect_nothing(20, 1);
-	expect_nothing(20, 4);		/* 20 % is not more than 20 % */
+	expect_nothing(20, 4); /* 20 % is not more than 20 % */
 	expect_nothing(4, 2);
 	expect_nothing(4, 3);
 	expect_nothing(2, 1);

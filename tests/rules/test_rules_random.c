@@ -5,10 +5,10 @@
 #ifndef SEED
 #define SEED 20261201U
 #endif
-#define RUNS 128	/* of each fault */
+#define RUNS 128 /* of each fault */
 
 enum fault { STARVED, SLOW, LOSS, JITTER, FAULTS };
-static const char *const wanted[FAULTS] = { "reader-starved", "reader-slow", "network-loss", "network-jitter" };
+static const char *const wanted[FAULTS] = {"reader-starved", "reader-slow", "network-loss", "network-jitter"};
 
 struct drawn {
 	enum fault fault;
@@ -27,7 +27,7 @@ static void draw(struct drawn *d, enum fault fault)
 
 	d->fault = fault;
 	d->pps = (unsigned int)(50 * (1 + 99 * world_random() * world_random()));
-	most = d->pps / 10.0 < 200 ? d->pps / 10.0 : 200;	/* a stream has 10 packets/s or more */
+	most = d->pps / 10.0 < 200 ? d->pps / 10.0 : 200; /* a stream has 10 packets/s or more */
 	d->streams = (unsigned int)between(5, most + 0.99);
 	d->stall_ms = between(30, 500);
 	d->duty = between(0.1, 0.9);
@@ -76,8 +76,10 @@ static double judge(const struct drawn *d)
 
 static void print_wrong(const struct drawn *d, unsigned int run)
 {
-	printf("   WRONG run %u: %u packets/s, %u streams, stall %.0f ms in %.0f %%, loss %.1f %%, jitter %.0f ms: %s\n", run,
-	       d->pps, d->streams, d->stall_ms, d->duty * 100, d->loss * 100, d->jitter_ms, world.events);
+	printf("   WRONG run %u: %u packets/s, %u streams, stall %.0f ms in %.0f %%, loss %.1f %%, jitter "
+	       "%.0f ms: %s\n",
+	       run, d->pps, d->streams, d->stall_ms, d->duty * 100, d->loss * 100, d->jitter_ms,
+	       world.events);
 }
 
 static void run_fault(enum fault fault)
@@ -101,10 +103,11 @@ static void run_fault(enum fault fault)
 		sum += took;
 		worst = took > worst ? took : worst;
 	}
-	printf("seed %u: 50-5000 packets/s, 5-200 streams of 10 packets/s or more; stalls of 30-500 ms in 10-90 %% of the time,\n"
+	printf("seed %u: 50-5000 packets/s, 5-200 streams of 10 packets/s or more; stalls of 30-500 ms in "
+	       "10-90 %% of the time,\n"
 	       "   2 s apart at most on average; loss of 6-30 %%, jitter of 60-200 ms\n"
-	       "   %-16s %u runs, %u wrong, after %.1f s (mean), %.1f s (latest)\n", SEED, wanted[fault], RUNS, wrong,
-	       sum / (RUNS - wrong ? RUNS - wrong : 1), worst);
+	       "   %-16s %u runs, %u wrong, after %.1f s (mean), %.1f s (latest)\n",
+	       SEED, wanted[fault], RUNS, wrong, sum / (RUNS - wrong ? RUNS - wrong : 1), worst);
 	cr_expect_eq(wrong, 0);
 	if (fault == STARVED)
 		cr_expect(worst <= 8, "%g s", worst);

@@ -14,7 +14,7 @@ static void begin(uint64_t seed)
 /* pps of all 64 together: the bad one has 50, 500 or 5000 packets/s. */
 Test(rules_readers, one_starved_reader_of_64_is_told_within_8_s)
 {
-	static const unsigned int pps[] = { 64 * 50, 64 * 500, 64 * 5000 };
+	static const unsigned int pps[] = {64 * 50, 64 * 500, 64 * 5000};
 	struct engine_target_view v;
 
 	for (int i = 0; i < 3; i++) {
@@ -62,7 +62,7 @@ Test(rules_readers, single_slow_packets_of_many_readers_are_nothing)
 	begin(13);
 	world.pps = 64 * 50;
 	world.readers = 64;
-	for (int i = 0; i < 60; i++) {	/* each second another one is late once by 25 ms: one packet of 3200 */
+	for (int i = 0; i < 60; i++) { /* each second another one is late once by 25 ms: one packet of 3200 */
 		world.reader[i % 64].begin_ns = feed.sample.now_ns;
 		world.reader[i % 64].end_ns = feed.sample.now_ns + 25 * MS;
 		world_run(1);
@@ -71,7 +71,8 @@ Test(rules_readers, single_slow_packets_of_many_readers_are_nothing)
 	expect_verdict(SFU, VERDICT_OK);
 }
 
-/* Each thread reads too little for a percentile of its own, and now and then a packet is late: the target is still busy. */
+/* Each thread reads too little for a percentile of its own, and now and then a packet is late: the target is
+ * still busy. */
 Test(rules_readers, a_busy_pool_of_readers_is_ok_not_idle)
 {
 	begin(20);
@@ -94,7 +95,7 @@ Test(rules_readers, a_busy_pool_of_readers_is_ok_not_idle)
 
 Test(rules_readers, c56_drops_with_a_prompt_reader_are_a_small_buffer)
 {
-	static const unsigned int rates[] = { 50, 500, 5000 };
+	static const unsigned int rates[] = {50, 500, 5000};
 
 	for (int i = 0; i < 3; i++) {
 		begin(14);
@@ -164,8 +165,11 @@ static void begin_idle(unsigned int packets, uint64_t dwell_ns, unsigned int eve
 		}
 		world_tick();
 		if (i > 11 * 4 && dwell_ns < MS)
-			cr_expect(feed_verdict(SFU) == VERDICT_IDLE && engine_verdict(feed.engine) == VERDICT_IDLE, "%s at tick"
-				  " %u", verdict_name(feed_verdict(SFU)), i);
+			cr_expect(feed_verdict(SFU) == VERDICT_IDLE &&
+					  engine_verdict(feed.engine) == VERDICT_IDLE,
+				  "%s at tick"
+				  " %u",
+				  verdict_name(feed_verdict(SFU)), i);
 	}
 	cr_expect_eq(feed.total, 0, "%s", feed.log);
 }

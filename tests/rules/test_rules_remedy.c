@@ -2,12 +2,15 @@
 /* built-in rules with hooks: the remedy stays while the cause does, and the network's faults drain nobody. */
 #include "world.h"
 
-#define HOOKS "mode = \"act\";" WORLD_SFU \
+#define HOOKS \
+	"mode = \"act\";" WORLD_SFU \
 	"hooks = ( { name = \"raise-cpu\"; kind = \"remedy\"; exec = [ \"/bin/true\" ]; timeout = \"10s\";" \
 	" undo = { after = \"2m\"; when = \"host.cpu.busy < 80%\"; }; }," \
-	"{ name = \"drain\"; kind = \"destructive\"; exec = [ \"/bin/true\" ]; undo = { after = \"5m\"; when = \"dwell.p99 < 5ms\"; }; } );"
+	"{ name = \"drain\"; kind = \"destructive\"; exec = [ \"/bin/true\" ]; undo = { after = \"5m\"; " \
+	"when = \"dwell.p99 < 5ms\"; }; } );"
 #define RAISE "rules = ( { name = \"reader-starved\"; targets = [ \"sfu\" ]; ladder = [ \"raise-cpu\" ]; } );"
-#define DRAIN "rules = ( { name = \"reader-starved\"; targets = [ \"sfu\" ]; ladder = [ \"drain\" ]; }," \
+#define DRAIN \
+	"rules = ( { name = \"reader-starved\"; targets = [ \"sfu\" ]; ladder = [ \"drain\" ]; }," \
 	"{ name = \"reader-slow\"; targets = [ \"sfu\" ]; ladder = [ \"drain\" ]; }," \
 	"{ name = \"reader-stuck\"; targets = [ \"sfu\" ]; ladder = [ \"drain\" ]; } );"
 
@@ -112,7 +115,7 @@ Test(rules_remedy, a_stolen_cpu_that_looks_slow_raises_nobody_and_observing_runs
 
 Test(rules_remedy, a_network_fault_never_runs_a_destructive_hook)
 {
-	const int rules[] = { 0, 1 };
+	const int rules[] = {0, 1};
 	int loss, jitter;
 
 	world_read(HOOKS DRAIN);

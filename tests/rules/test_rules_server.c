@@ -2,7 +2,7 @@
 /* built-in rules: a healthy server is left alone, a starved, slow or stuck one is named. */
 #include "world.h"
 
-static const unsigned int rates[] = { 50, 500, 5000 };
+static const unsigned int rates[] = {50, 500, 5000};
 
 static void begin(uint64_t seed)
 {
@@ -15,7 +15,7 @@ static void begin(uint64_t seed)
 
 Test(rules_server, healthy_media_is_ok_and_nothing_fires)
 {
-	static const unsigned int streams[] = { 1, 5, 50, 200 };
+	static const unsigned int streams[] = {1, 5, 50, 200};
 
 	for (int r = 0; r < 3; r++) {
 		for (int n = 0; n < 4; n++) {
@@ -29,7 +29,8 @@ Test(rules_server, healthy_media_is_ok_and_nothing_fires)
 				expect_verdict(SFU, VERDICT_OK);
 				expect_host(VERDICT_OK);
 			}
-			cr_expect_eq(feed.total, 0, "%u packets/s, %u streams: %s", rates[r], streams[n], feed.log);
+			cr_expect_eq(feed.total, 0, "%u packets/s, %u streams: %s", rates[r], streams[n],
+				     feed.log);
 		}
 	}
 }
@@ -52,7 +53,7 @@ Test(rules_server, the_first_window_fires_nothing_even_when_all_is_bad)
 
 Test(rules_server, one_stall_fires_nothing)
 {
-	static const uint64_t stall_ms[] = { 100, 500 };
+	static const uint64_t stall_ms[] = {100, 500};
 
 	for (int r = 0; r < 3; r++) {
 		for (int runq = 0; runq < 2; runq++) {
@@ -62,7 +63,8 @@ Test(rules_server, one_stall_fires_nothing)
 				world_run(15);
 				world_stall(stall_ms[k] * MS, runq);
 				world_run(30);
-				cr_expect_eq(feed.total, 0, "%u packets/s, %d ms: %s", rates[r], (int)stall_ms[k], feed.log);
+				cr_expect_eq(feed.total, 0, "%u packets/s, %d ms: %s", rates[r],
+					     (int)stall_ms[k], feed.log);
 				expect_verdict(SFU, VERDICT_OK);
 			}
 		}
@@ -95,9 +97,10 @@ static void starved(unsigned int pps, uint64_t wait_ns, double duty)
 	world.duty = duty;
 	world.runq = true;
 	world.busy = 1;
-	printf("%u packets/s, waits of %u ms in %g %% of the time\n", pps, (unsigned int)(wait_ns / MS), duty * 100);
+	printf("%u packets/s, waits of %u ms in %g %% of the time\n", pps, (unsigned int)(wait_ns / MS),
+	       duty * 100);
 	expect_within("fire/reader-starved", 8);
-	world_run(4);		/* reader-slow, that comes later, is inhibited */
+	world_run(4); /* reader-slow, that comes later, is inhibited */
 	expect_told("fire/reader-starved");
 	expect_verdict(SFU, VERDICT_SERVER);
 	expect_host(VERDICT_SERVER);
@@ -118,7 +121,7 @@ static void starved(unsigned int pps, uint64_t wait_ns, double duty)
 
 Test(rules_server, lasting_starvation_is_told_within_8_s_worse_and_resolved)
 {
-	static const uint64_t wait_ms[] = { 18, 40, 100, 200 };
+	static const uint64_t wait_ms[] = {18, 40, 100, 200};
 
 	for (int r = 0; r < 3; r++)
 		for (int w = 0; w < 4; w++)
@@ -131,7 +134,7 @@ Test(rules_server, a_reader_whose_cpu_comes_in_slices_is_starved)
 	begin(6);
 	world_run(20);
 	world_mark();
-	world.reader[0].arrived_ns = world.reader[0].unread_ns = NEVER;		/* fed by hand */
+	world.reader[0].arrived_ns = world.reader[0].unread_ns = NEVER; /* fed by hand */
 	while (world_since() < 8 && !world.events[0]) {
 		feed.sample.target[SFU].counter[SAMPLE_ENQUEUED] += 125;
 		for (int i = 0; i < 125; i++) {
@@ -196,7 +199,7 @@ Test(rules_server, c09_a_reader_that_stops_is_stuck)
 		expect_within("fire/reader-stuck", 5);
 		world_run(1);
 		expect_cause(SFU, "reader-stuck");
-		world.rcvbuf_drops = 1;		/* its buffer is full by now, which is no news */
+		world.rcvbuf_drops = 1; /* its buffer is full by now, which is no news */
 		world_run(20);
 		expect_told("fire/reader-stuck worse/reader-stuck");
 		expect_verdict(SFU, VERDICT_SERVER);

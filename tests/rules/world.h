@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* world.h - a host by hand for the built-in rules: readers that wait, streams that lose, counters that grow; fed to the real
- * engine at 250 ms ticks through tests/decide/feed.h. The model is the compiled-in configuration, read by config_read().
+/* world.h - a host by hand for the built-in rules: readers that wait, streams that lose, counters that grow;
+ * fed to the real engine at 250 ms ticks through tests/decide/feed.h. The model is the compiled-in
+ * configuration, read by config_read().
  *
- * A stall is what a reader that can not run looks like: what arrives during it is read at its end, in order. Packets come
- * evenly, at most 1000 steps a second for each reader (beyond that a step stands for several packets). */
+ * A stall is what a reader that can not run looks like: what arrives during it is read at its end, in order.
+ * Packets come evenly, at most 1000 steps a second for each reader (beyond that a step stands for several
+ * packets). */
 #ifndef TEST_WORLD_H
 #define TEST_WORLD_H
 
@@ -19,36 +21,36 @@
 #define WORLD_STREAMS 200
 
 struct world_reader {
-	uint64_t arrived_ns, unread_ns;		/* next arrival that is not counted; next that is not read */
-	uint64_t begin_ns, end_ns;		/* of the current or next stall */
+	uint64_t arrived_ns, unread_ns; /* next arrival that is not counted; next that is not read */
+	uint64_t begin_ns, end_ns;	/* of the current or next stall */
 	uint32_t slot[HIST_COARSE_SLOTS];
 };
 
 /* What goes on, as a test sets it; the target "sfu" of profile media unless said otherwise. */
 struct world {
-	unsigned int pps, readers, bad;		/* packets/s of all readers together; the first `bad` readers stall */
-	uint64_t fine_ns;			/* dwell and run-queue wait without a stall */
-	uint64_t wait_ns;			/* length of a stall of the lasting kind, 0: none */
-	double duty;				/* share of the time in stalls, 0..1 */
-	bool runq;				/* the run queue shows the stalls */
-	bool stuck;				/* nothing is read any more */
+	unsigned int pps, readers, bad; /* packets/s of all readers together; the first `bad` readers stall */
+	uint64_t fine_ns;		/* dwell and run-queue wait without a stall */
+	uint64_t wait_ns;		/* length of a stall of the lasting kind, 0: none */
+	double duty;			/* share of the time in stalls, 0..1 */
+	bool runq;			/* the run queue shows the stalls */
+	bool stuck;			/* nothing is read any more */
 	unsigned int streams, lossy, late;
 	double loss, jitter_ms, stream_pps;
-	double busy, steal;			/* of the host's CPUs, 0..1 */
+	double busy, steal; /* of the host's CPUs, 0..1 */
 	uint64_t softirq_ns;
-	double rcvbuf_drops, memory_drops, nic_drops;	/* share of arrivals */
+	double rcvbuf_drops, memory_drops, nic_drops; /* share of arrivals */
 	/* state */
 	struct world_reader reader[WORLD_READERS];
 	struct sample_stream stream[WORLD_STREAMS];
 	struct sample_reader rows[WORLD_READERS];
-	double owed[8];				/* fractions of counts */
+	double owed[8]; /* fractions of counts */
 	uint64_t random;
-	uint64_t mark_ns;			/* world_mark() */
-	char events[1024];			/* "fire/rule" and so on since the mark, hook events left out */
+	uint64_t mark_ns;  /* world_mark() */
+	char events[1024]; /* "fire/rule" and so on since the mark, hook events left out */
 };
 static struct world world;
 
-static inline double world_random(void)		/* xorshift64, [0, 1) */
+static inline double world_random(void) /* xorshift64, [0, 1) */
 {
 	world.random ^= world.random << 13;
 	world.random ^= world.random >> 7;
@@ -109,12 +111,12 @@ static inline void world_begin(uint64_t seed)
 
 		r->arrived_ns = r->unread_ns = feed.sample.now_ns + (uint64_t)(world_random() * 20e6);
 		r->begin_ns = r->end_ns = NEVER;
-		world.rows[i] = (struct sample_reader){ .id = 100U + (uint64_t)i, .tid = 5000U + (uint32_t)i,
-							.target = SFU, .slot = r->slot };
+		world.rows[i] = (struct sample_reader){
+			.id = 100U + (uint64_t)i, .tid = 5000U + (uint32_t)i, .target = SFU, .slot = r->slot};
 	}
 	for (int i = 0; i < WORLD_STREAMS; i++)
-		world.stream[i] = (struct sample_stream){ .id = 1U + (uint64_t)i, .target = SFU, .ssrc = (uint32_t)i,
-							  .jitter_known = true };
+		world.stream[i] = (struct sample_stream){
+			.id = 1U + (uint64_t)i, .target = SFU, .ssrc = (uint32_t)i, .jitter_known = true};
 }
 
 /* ---- readers ---- */
@@ -124,11 +126,13 @@ static inline bool world_is_bad(int reader)
 	return reader < (int)world.bad;
 }
 
-/* The stall after the one that ended at from_ns, of the lasting kind: the pause before it and its length vary by a third. */
+/* The stall after the one that ended at from_ns, of the lasting kind: the pause before it and its length vary
+ * by a third. */
 static inline void world_next_stall(struct world_reader *r, uint64_t from_ns)
 {
 	const double length = (double)world.wait_ns * (0.85 + 0.3 * world_random());
-	const double pause = (double)world.wait_ns * (1 - world.duty) / world.duty * (0.7 + 0.6 * world_random());
+	const double pause =
+		(double)world.wait_ns * (1 - world.duty) / world.duty * (0.7 + 0.6 * world_random());
 
 	r->begin_ns = from_ns + (uint64_t)pause;
 	r->end_ns = r->begin_ns + (uint64_t)length;
@@ -160,7 +164,7 @@ static inline void world_read_packets(int reader, uint64_t now_ns)
 	while (!world.stuck && r->unread_ns <= now_ns) {
 		uint64_t dwell_ns = world.fine_ns + (uint64_t)(world_random() * (double)world.fine_ns);
 
-		if (r->end_ns <= r->unread_ns) {	/* a stall is over */
+		if (r->end_ns <= r->unread_ns) { /* a stall is over */
 			if (world.runq)
 				feed_runq(SFU, r->end_ns - r->begin_ns, 1);
 			if (world.wait_ns && world_is_bad(reader))
@@ -276,7 +280,7 @@ static inline void world_tick(void)
 	s->reader_count = world.readers;
 	engine_tick(feed.engine, s, &feed.out);
 	s->gap = false;
-	if (feed.out.event_count || feed.out.order_count)	/* it copies a lot */
+	if (feed.out.event_count || feed.out.order_count) /* it copies a lot */
 		feed_note(&feed.out);
 	world_note(&feed.out);
 	s->now_ns += feed_step();
@@ -321,15 +325,18 @@ static inline const char *world_cause(int slot)
 	return v.cause_count ? engine_model(feed.engine)->rule[v.cause[0]].name : "";
 }
 
-#define expect_verdict(slot, want) cr_expect_eq(feed_verdict(slot), want, "verdict of %d is %s", slot, \
-						verdict_name(feed_verdict(slot)))
-#define expect_host(want) cr_expect_eq(engine_verdict(feed.engine), want, "verdict is %s", \
-				       verdict_name(engine_verdict(feed.engine)))
-#define expect_cause(slot, want) cr_expect_str_eq(world_cause(slot), want, "%s; told: %s", world_cause(slot), world.events)
+#define expect_verdict(slot, want) \
+	cr_expect_eq(feed_verdict(slot), want, "verdict of %d is %s", slot, verdict_name(feed_verdict(slot)))
+#define expect_host(want) \
+	cr_expect_eq(engine_verdict(feed.engine), want, "verdict is %s", \
+		     verdict_name(engine_verdict(feed.engine)))
+#define expect_cause(slot, want) \
+	cr_expect_str_eq(world_cause(slot), want, "%s; told: %s", world_cause(slot), world.events)
 #define expect_told(want) cr_expect_str_eq(world.events, want, "told: %s", world.events)
-#define expect_within(event, limit) do { \
-	const double took = world_until(event, limit); \
-	cr_expect(took >= 0, "no %s within %g s; told: %s", event, (double)(limit), world.events); \
-	printf("   %-28s after %5.2f s\n", event, took); \
-} while (0)
+#define expect_within(event, limit) \
+	do { \
+		const double took = world_until(event, limit); \
+		cr_expect(took >= 0, "no %s within %g s; told: %s", event, (double)(limit), world.events); \
+		printf("   %-28s after %5.2f s\n", event, took); \
+	} while (0)
 #endif
