@@ -99,24 +99,48 @@ static bool interpreter(const char *program)
 	       !fnmatch("beam*", program, 0) || !fnmatch("perl*", program, 0) || !fnmatch("ruby*", program, 0);
 }
 
+static bool listed(const char *word, const char *const *list)
+{
+	for (; *list; list++)
+		if (!strcmp(word, *list))
+			return true;
+	return false;
+}
+
+/* Options whose value is the next word. */
+static const char *const with_value[] = { "-cp", "-classpath", "--class-path", "-p", "--module-path", "--add-modules",
+	"--add-opens", "--add-exports", "-r", "--require", "--import", "--loader", "-W", "-X", "-I", NULL };
+static const char *const node_code[] = { "-e", "-pe", "-p", "--eval", "--print", NULL };
+
+/* Code on the command line, such as python3 -uc: it names nothing. */
+static bool is_code(const char *program, const char *option)
+{
+	const size_t n = strlen(option);
+
+	if (!fnmatch("node*", program, 0))
+		return listed(option, node_code);
+	if (n < 2 || option[1] == '-')
+		return false;
+	if (!fnmatch("python*", program, 0))
+		return option[n - 1] == 'c';
+	return (!fnmatch("perl*", program, 0) || !fnmatch("ruby*", program, 0)) && strchr("eE", option[n - 1]);
+}
+
 /* The first argument that is a script or jar: not an option, nor the value of one that we know to take one. */
-static const char *script_of(const char *cmdline, size_t n)
+static const char *script_of(const char *program, const char *cmdline, size_t n)
 {
 	const char *at = cmdline + strnlen(cmdline, n) + 1, *end = cmdline + n;
 	bool skip = false;
 
 	for (; at < end && *at; at += strnlen(at, (size_t)(end - at)) + 1) {
-		if (skip) {
+		if (skip)
 			skip = false;
-			continue;
-		}
-		if (!strcmp(at, "-jar") || !strcmp(at, "-m"))
-			continue;
-		if (!strcmp(at, "-cp") || !strcmp(at, "-classpath") || !strcmp(at, "-r") || !strcmp(at, "-W") ||
-		    !strcmp(at, "-X"))
-			skip = true;
 		else if (at[0] != '-')
 			return at;
+		else if (is_code(program, at))
+			return NULL;
+		else
+			skip = listed(at, with_value);
 	}
 	return NULL;
 }
@@ -136,7 +160,7 @@ void process_name(struct process *p, const char *exe, const char *cmdline, size_
 		snprintf(p->name, sizeof(p->name), "%s", p->unit);
 		return;
 	}
-	script = n && interpreter(p->program) ? script_of(cmdline, n) : NULL;
+	script = n && interpreter(p->program) ? script_of(p->program, cmdline, n) : NULL;
 	snprintf(p->name, sizeof(p->name), "%s%s%.60s", p->program, script ? ":" : "", script ? base(script) : "");
 	clean(p->name);
 }
