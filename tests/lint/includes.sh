@@ -30,15 +30,13 @@ check 'src/run/*.[ch]' "$own|decide/$own|config_file\.h"
 check 'src/ctl/*.[ch]' "$own|decide/$own"
 check 'src/*.[ch]' "$own|builtin\.inc|(sense|decide|act)/$own|run/path_check\.h"
 check 'bpf/*.[ch]' '[a-z_]+\.bpf\.h|(hist|map)_layout\.h'
-for room in tests; do
-	for file in $(git ls-files "$room" | grep '\.[ch]$'); do
-		if grep -qE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"[^"]*\.c"' "$file"; then
-			echo "NOT OK $file includes a .c file"
-			failed=$((failed + 1))
-		else
-			passed=$((passed + 1))
-		fi
-	done
+for file in $(git ls-files tests | grep '\.[ch]$'); do
+	if grep -qE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"[^"]*\.c"' "$file"; then
+		echo "NOT OK $file includes a .c file"
+		failed=$((failed + 1))
+	else
+		passed=$((passed + 1))
+	fi
 done
 
 # decide/ is pure: no system header that does I/O, reads a clock or allocates behind its back

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 # host.sh - what the demo does to the host and how it is taken back: packages, build, traces, the check at the end.
 # Sourced by tools/demo. Everything that must be undone is undone by host_leave, which runs on every exit.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 # rig.sh - the stage: three network namespaces in a row, three cpu cgroups, and the programs in them.
 #

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 # scenes.sh - the scenes: what is made to happen, which verdict must come of it, and the table at the end.
 #

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 # watch.sh - runs dwelld in the foreground and reads one status a second, as an operator's dwellctl would.
 
