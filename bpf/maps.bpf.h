@@ -199,7 +199,7 @@ static __always_inline __u32 sk_row_first(struct map_sk *k, __u64 cookie, __u64 
 static __always_inline int sk_row_of_skb(struct __sk_buff *skb, struct bpf_sock *sk, __u64 now)
 {
 	struct map_sk *k, fresh = {};
-	__u64 key;
+	__u64 key = 0;
 
 	if (cfg_sock_hash) {
 		key = pointer_number(SCRATCH_BEGIN, sk);
@@ -219,6 +219,6 @@ static __always_inline int sk_row_of_skb(struct __sk_buff *skb, struct bpf_sock 
 		return -1;
 	if (k->row)
 		return k->row == MAP_ROW_NONE ? 0 : k->row;
-	return sk_row_first(k, bpf_get_socket_cookie(skb), now, sk->src_port | sk->family << 16);
+	return sk_row_first(k, cfg_sock_hash ? key : bpf_get_socket_cookie(skb), now, sk->src_port | sk->family << 16);
 }
 #endif
