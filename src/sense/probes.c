@@ -366,6 +366,14 @@ static int rung_try(struct probes *p, enum probe_signal signal, const struct run
 	return r;
 }
 
+/* Whose an unread socket is (5.11 and later). */
+static bool core_tells_owners(const struct probes *p)
+{
+	const struct bpf_program *owners = bpf_object__find_program_by_name(p->core.object, "core_owners");
+
+	return owners && bpf_program__fd(owners) >= 0;
+}
+
 static void ladder_climb(struct probes *p, enum probe_signal signal)
 {
 	const struct ladder *l = &ladders[signal];
@@ -392,6 +400,8 @@ static void ladder_climb(struct probes *p, enum probe_signal signal)
 		reason_add(probe, probe->rung->name, p->selftest_why);
 	if (probe->rung && probe->rung->note[0])
 		reason_add(probe, probe->rung->name, probe->rung->note);
+	if (signal == PROBE_DWELL && probe->rung && !core_tells_owners(p))
+		reason_add(probe, "owners", "known from a socket's first read only on this kernel");
 }
 
 static void host_open(struct probes *p)
