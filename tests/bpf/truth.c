@@ -143,6 +143,15 @@ static bool near(uint64_t measured, uint64_t own, uint64_t extra)
 	return off <= allowed && -off <= allowed + (double)extra;
 }
 
+/* What a socket's own filter throws away is told by one rung only. */
+static uint64_t untold(const struct traffic *t)
+{
+	for (uint32_t i = 0; t->filter_odd && i < sample->probe_count; i++)
+		if (!strcmp(sample->probe[i].signal, "drops") && strcmp(sample->probe[i].rung, "reasons"))
+			return t->packets / 2;
+	return 0;
+}
+
 /* One run: 1 good, 0 wrong times, -1 wrong counts, -2 skipped. */
 static int run_once(const struct traffic *t, char *why, size_t size)
 {
@@ -187,7 +196,7 @@ static int run_once(const struct traffic *t, char *why, size_t size)
 		snprintf(why, size, "count: measured %llu, the receiver read %llu", (unsigned long long)bpf.n,
 			 (unsigned long long)own.n);
 		r = -1;
-	} else if (!t->gro && own.n + lost != run.result->sent) {
+	} else if (!t->gro && own.n + lost + untold(t) != run.result->sent) {
 		snprintf(why, size, "conservation: sent %u, read %llu, dropped %llu", run.result->sent,
 			 (unsigned long long)own.n, (unsigned long long)lost);
 		r = -1;
@@ -256,6 +265,22 @@ static const struct traffic cases[] = {
 
 /* ---- cases with a story of their own ---- */
 
+/* Kernels before 5.11 do not tell whose a socket is before somebody reads it, and the probe says so. */
+static bool owners_untold(const char *name)
+{
+	if (!strstr(sample->probe[0].reason, "first read only"))
+		return false;
+	skip(name, "owners of unread sockets are not told on this kernel");
+	return true;
+}
+
+/* A rung may be lost at the second attach. */
+static void tell_lost_rung(void)
+{
+	if (sample->probe_count && !sample->probe[0].attached)
+		printf("       dwell has no rung now: %s\n", sample->probe[0].reason);
+}
+
 /* Ten that were there before us give no sample and disturb none of the ten that come after. */
 static void case_before_attach(void)
 {
@@ -267,6 +292,8 @@ static void case_before_attach(void)
 	char why[200];
 	int slot;
 
+	if (owners_untold(t.name))
+		return;
 	detach();
 	if (traffic_start(&t, &run) < 0 || write(run.go, "x", 1) != 1)
 		failed++;
@@ -323,6 +350,8 @@ static void never_read(bool configured)
 	char why[160];
 	int slot = -1;
 
+	if (owners_untold(t.name))
+		return;
 	if (!configured) {
 		model->target_count = 0;
 		detach();
@@ -587,8 +616,13 @@ int main(int argc, char **argv)
 		if (wanted(argc - at, argv + at, cases[i].name))
 			run_case(&cases[i]);
 	for (size_t i = 0; measures && i < sizeof(stories) / sizeof(stories[0]); i++)
-		if (wanted(argc - at, argv + at, stories[i].name))
+		if (wanted(argc - at, argv + at, stories[i].name)) {
 			stories[i].run();
+			tell_lost_rung();
+		}
+	for (uint32_t i = 0; i < sample->lost_count; i++)
+		if (sample->lost[i].count)
+			printf("       lost %s: %llu\n", sample->lost[i].name, (unsigned long long)sample->lost[i].count);
 	detach();
 	printf("%u passed, %u failed, %u skipped\n", passed, failed, skipped);
 	return failed ? 1 : 0;
