@@ -4,8 +4,8 @@
  * Rungs, best first; each only wraps begin()/end() bodies:
  *   fentry   __udp_enqueue_schedule_skb and skb_consume_udp, stamp keyed by skb (exact)
  *   kprobe   the same two functions (exact)
- *   consume  cgroup_skb/ingress and tp_btf/consume_skb, stamp keyed by skb; wrong from 6.18 on (frees are deferred), which
- *            the self-test finds out
+ *   consume  cgroup_skb/ingress and tp_btf/consume_skb (kfree_skb: dropped), stamp keyed by skb; wrong from 6.18 on (frees
+ *            are deferred), which the self-test finds out
  *   fifo     cgroup_skb/ingress pushes, tp_btf/sock_recv_length (6.3) pops a FIFO in socket storage; counts exact, pairing
  *            not when two CPUs feed one socket */
 #include "maps.bpf.h"
@@ -174,29 +174,63 @@ static __always_inline void socket_seen(__u32 row, int rmem, int rcvbuf, __u32 l
 	}
 }
 
-/* ---- stamps keyed by skb: a direct-mapped table ---- */
+/* ---- stamps keyed by skb: a table of sets ---- */
 
-struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, MAP_INFLIGHT);
-	 __type(key, __u32); __type(value, struct map_inflight); } inflight SEC(".maps");
+struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, MAP_INFLIGHT_SETS);
+	 __type(key, __u32); __type(value, struct map_inflight_set); } inflight SEC(".maps");
 
-static __always_inline struct map_inflight *inflight_of(__u64 skb)
+/* An skb is 256 bytes of a slab: neighbours go to neighbouring sets. */
+static __always_inline struct map_inflight_set *inflight_set(__u64 skb)
 {
-	__u32 key = (skb >> 8 ^ skb >> 24) & (MAP_INFLIGHT - 1);
+	__u32 key = (skb >> 8 ^ skb >> 21) & (MAP_INFLIGHT_SETS - 1);
 
 	return bpf_map_lookup_elem(&inflight, &key);
 }
 
+static __always_inline struct map_inflight *inflight_find(__u64 skb)
+{
+	struct map_inflight_set *set = inflight_set(skb);
+
+	if (!set)
+		return 0;
+#pragma unroll
+	for (int i = 0; i < MAP_INFLIGHT_WAYS; i++)
+		if (set->way[i].skb == skb)
+			return &set->way[i];
+	return 0;
+}
+
+/* A free place, or the skb's own of an earlier life, or the longest occupied one: most likely of a refused datagram. */
+static __always_inline struct map_inflight *inflight_place(__u64 skb)
+{
+	struct map_inflight_set *set = inflight_set(skb);
+	struct map_inflight *oldest;
+
+	if (!set)
+		return 0;
+	oldest = &set->way[0];
+#pragma unroll
+	for (int i = 0; i < MAP_INFLIGHT_WAYS; i++) {
+		if (!set->way[i].skb || set->way[i].skb == skb)
+			return &set->way[i];
+		if (set->way[i].ts < oldest->ts)
+			oldest = &set->way[i];
+	}
+	lost_add(MAP_LOST_COLLISIONS);
+	return oldest;
+}
+
 static __always_inline void begin_skb(__u64 skb, __u32 row, __u64 now)
 {
-	struct map_inflight *f = inflight_of(skb);
+	struct map_inflight *f = inflight_place(skb);
 
 	if (!f)
 		return;
 	begin(row, now);
-	if (f->skb && f->skb != skb)
-		lost_add(MAP_LOST_COLLISIONS);
+	f->skb = 0;
 	f->ts = now;
 	f->row = row;
+	barrier();
 	f->skb = skb;
 }
 
@@ -211,11 +245,11 @@ static __always_inline __u64 next_by_count(__u32 row, __u64 stamp)
 /* true: this skb was stamped; its row is in *ret_row. */
 static __always_inline bool end_skb(__u64 skb, bool empty, __u64 now, __u32 *ret_row)
 {
-	struct map_inflight *f = inflight_of(skb);
+	struct map_inflight *f = inflight_find(skb);
 	__u64 stamp;
 	__u32 row;
 
-	if (!f || f->skb != skb)
+	if (!f)
 		return false;
 	stamp = f->ts;
 	row = f->row;
@@ -283,7 +317,7 @@ int BPF_PROG(dwell_end_fentry, struct sock *sk, struct sk_buff *skb, int len)
 	return 0;
 }
 
-/* The queue refused a datagram (also rungs kprobe and consume). On 6.12 and later it carries the skb; the stamp of one
+/* The queue refused a datagram (also rung kprobe). On 6.12 and later it carries the skb; the stamp of one
  * without is simply overwritten later. */
 SEC("?tp_btf/udp_fail_queue_rcv_skb")
 int BPF_PROG(dwell_refused, int rc, struct sock *sk)
@@ -375,12 +409,28 @@ SEC("?tp_btf/consume_skb")
 int BPF_PROG(dwell_end_consume, struct sk_buff *skb)
 {
 	__u64 key = pointer_number(SCRATCH_END_SOFTIRQ, skb);
-	struct map_inflight *f = inflight_of(key);
 	__u32 row;
 
-	if (!f || f->skb != key)	/* nearly all: not ours */
+	if (inflight_find(key))		/* nearly all are not ours */
+		end_skb(key, false, bpf_ktime_get_ns(), &row);
+	return 0;
+}
+
+/* A stamped datagram was dropped: by the queue, by the socket's own filter, for its checksum at the read, or unread at
+ * close, when the row may have another socket already. Without this its stamp would be taken for that of the next user of
+ * the same address. */
+SEC("?tp_btf/kfree_skb")
+int BPF_PROG(dwell_dropped_consume, struct sk_buff *skb)
+{
+	struct map_inflight *f = inflight_find(pointer_number(SCRATCH_DROP, skb));
+	struct map_socket *s;
+
+	if (!f)
 		return 0;
-	end_skb(key, false, bpf_ktime_get_ns(), &row);
+	f->skb = 0;
+	s = socket_row(f->row);
+	if (!f->row || (s && s->cookie && s->created_ts <= f->ts))
+		unqueue(f->row);
 	return 0;
 }
 

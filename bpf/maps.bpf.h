@@ -49,7 +49,7 @@ struct { __uint(type, BPF_MAP_TYPE_HASH); __uint(max_entries, MAP_READERS);
 	 __type(key, __u32); __type(value, struct map_thread); } threads_hash SEC(".maps");
 /* A typed kernel pointer is not a number to the verifier: written here and read back, it is. One cell per kind of program:
  * a softirq may run its own program between another's write and read on the same CPU. */
-enum scratch_cell { SCRATCH_RELEASE, SCRATCH_BEGIN, SCRATCH_END, SCRATCH_END_SOFTIRQ, SCRATCH_MEDIA, SCRATCH_CELLS };
+enum scratch_cell { SCRATCH_RELEASE, SCRATCH_BEGIN, SCRATCH_END, SCRATCH_END_SOFTIRQ, SCRATCH_DROP, SCRATCH_MEDIA, SCRATCH_CELLS };
 struct { __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY); __uint(max_entries, SCRATCH_CELLS);
 	 __type(key, __u32); __type(value, __u64); } scratch SEC(".maps");
 
