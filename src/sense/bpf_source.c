@@ -285,6 +285,7 @@ bool bpf_source_place(struct bpf_source *b, struct targets *t, uint64_t now_ns)
 	int slot;
 
 	rows_used(b);
+	targets_ports_begin(t);
 	for (unsigned int i = 1; i < b->socket_rows; i++) {
 		struct map_socket *row = &b->sockets[i];
 
@@ -295,7 +296,7 @@ bool bpf_source_place(struct bpf_source *b, struct targets *t, uint64_t now_ns)
 		    (row->head_ts && row->head_ts + MEND_GUARD_NS < now_ns && row->last_read_ts + MEND_GUARD_NS < now_ns))
 			unowned = true;
 		slot = row->tgid ? targets_slot(t, row->tgid) : -1;
-		if (ports && row->port) {
+		if (row->port && (ports || row->forced_target)) {	/* a reload may have taken the last ports away */
 			row->forced_target = targets_of_port(t, row->tgid, row->port);
 			if (row->forced_target)
 				slot = (int)row->forced_target;

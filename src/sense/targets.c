@@ -20,11 +20,13 @@ struct slot {
 };
 
 #define BUCKETS 4096
+#define SWEEP_TURNS 8	/* refreshes between two looks at all processes for want of a slot */
 
 struct known {
 	uint32_t tgid, pid;
 	unsigned int slot;
 	uint16_t next;
+	uint64_t port_slots;		/* one bit each: slots that ports gave to sockets which it reads */
 	struct process process;
 };
 
@@ -34,7 +36,7 @@ struct targets {
 	struct slot slot[SAMPLE_TARGETS];
 	struct known *known;		/* MAP_TGIDS entries, densely packed */
 	uint16_t bucket[BUCKETS];	/* chains through known[].next; index + 1, 0 ends */
-	unsigned int known_count, refresh_at, slots;
+	unsigned int known_count, refresh_at, slots, sweep_wait;
 	uint64_t no_slot, recycled;
 	int tgid_slot_fd;
 	bool have_ports;
@@ -93,11 +95,33 @@ static int slot_forgotten(const struct targets *t)
 	uint64_t busy = 0;
 
 	for (unsigned int i = 0; i < t->known_count; i++)
-		busy |= 1ULL << t->known[i].slot;
+		busy |= 1ULL << t->known[i].slot | t->known[i].port_slots;
 	for (unsigned int i = SAMPLE_FIRST_FREE; i < t->slots; i++)
 		if (t->slot[i].model_target < 0 && !(busy & 1ULL << i))
 			return (int)i;
 	return -1;
+}
+
+static void tell_gone(const struct targets *t, uint32_t tgid)
+{
+	if (t->tgid_slot_fd >= 0)
+		bpf_map_delete_elem(t->tgid_slot_fd, &tgid);
+}
+
+/* Those that ended keep their slots until their turn to be looked at comes; who needs one now can't wait for that. */
+static void sweep(struct targets *t)
+{
+	struct process p;
+
+	if (t->sweep_wait)
+		return;
+	t->sweep_wait = SWEEP_TURNS;
+	for (unsigned int i = t->known_count; i-- > 0;) {
+		if (process_read_cgroup(t->proc_root, t->known[i].pid, &p) >= 0)
+			continue;
+		tell_gone(t, t->known[i].tgid);
+		known_remove(t, i);
+	}
 }
 
 static int slot_take(struct targets *t, const char *name, int model_target)
@@ -109,6 +133,10 @@ static int slot_take(struct targets *t, const char *name, int model_target)
 			at = (int)i;
 	if (at < 0) {
 		at = slot_forgotten(t);
+		if (at < 0) {
+			sweep(t);
+			at = slot_forgotten(t);
+		}
 		if (at < 0)
 			return -1;
 		t->recycled |= 1ULL << at;
@@ -188,18 +216,22 @@ static int model_target_of(const struct targets *t, const struct process *p)
 	return at;
 }
 
+static void slot_seen(struct slot *s, const struct process *p)
+{
+	s->ever_seen = true;
+	snprintf(s->unit, sizeof(s->unit), "%s", p->unit_generated ? "" : p->unit);
+	snprintf(s->cgroup, sizeof(s->cgroup), "%s", p->cgroup);
+}
+
+/* MAP_SLOT_OTHER when all are taken. */
 static unsigned int slot_of(struct targets *t, const struct process *p)
 {
 	int mt = model_target_of(t, p);
 	int at = slot_take(t, mt >= 0 ? t->target[mt].name : p->name, mt);
 
-	if (at < 0) {
-		t->no_slot++;
+	if (at < 0)
 		return MAP_SLOT_OTHER;
-	}
-	t->slot[at].ever_seen = true;
-	snprintf(t->slot[at].unit, sizeof(t->slot[at].unit), "%s", p->unit_generated ? "" : p->unit);
-	snprintf(t->slot[at].cgroup, sizeof(t->slot[at].cgroup), "%s", p->cgroup);
+	slot_seen(&t->slot[at], p);
 	return (unsigned int)at;
 }
 
@@ -211,12 +243,6 @@ static void tell_kernel(const struct targets *t, uint32_t tgid, unsigned int slo
 
 	if (t->tgid_slot_fd >= 0)
 		bpf_map_update_elem(t->tgid_slot_fd, &tgid, &value, flag);
-}
-
-static void tell_gone(const struct targets *t, uint32_t tgid)
-{
-	if (t->tgid_slot_fd >= 0)
-		bpf_map_delete_elem(t->tgid_slot_fd, &tgid);
 }
 
 static void known_add(struct targets *t, const struct known *k)
@@ -232,6 +258,7 @@ static void known_add(struct targets *t, const struct known *k)
 		return;
 	at->pid = k->pid;
 	at->slot = k->slot;
+	at->port_slots = 0;
 	at->process = k->process;
 }
 
@@ -252,6 +279,7 @@ static unsigned int learn(struct targets *t, uint32_t tgid, uint32_t pid, uint64
 		return MAP_SLOT_OTHER;
 	}
 	k.slot = slot_of(t, &k.process);
+	t->no_slot += k.slot == MAP_SLOT_OTHER;
 	known_add(t, &k);
 	tell_kernel(t, tgid, k.slot, flag);
 	return k.slot;
@@ -280,26 +308,32 @@ int targets_slot(const struct targets *t, uint32_t tgid)
 	return k ? (int)k->slot : -1;
 }
 
-/* Another program in the same process is told by the kernel; what can change unseen is its cgroup. */
+/* Another program in the same process is told by the kernel; what can change unseen is its cgroup. Who found no slot asks
+ * again, which may end other entries: then *k is another's. */
 static bool refresh_one(struct targets *t, struct known *k)
 {
+	const uint32_t tgid = k->tgid, pid = k->pid;
 	struct process p = k->process;
 	unsigned int slot;
 
-	if (process_read_cgroup(t->proc_root, k->pid, &p) < 0) {
-		tell_gone(t, k->tgid);
+	if (process_read_cgroup(t->proc_root, pid, &p) < 0) {
+		tell_gone(t, tgid);
 		known_remove(t, (unsigned int)(k - t->known));
 		return false;
 	}
-	if (!strcmp(p.cgroup, k->process.cgroup))
+	if (!strcmp(p.cgroup, k->process.cgroup) && k->slot != MAP_SLOT_OTHER)
 		return false;
-	if (process_read(t->proc_root, k->pid, &k->process) < 0)
+	if (process_read(t->proc_root, pid, &p) < 0)
 		return false;
-	slot = slot_of(t, &k->process);
+	slot = slot_of(t, &p);
+	k = find(t, tgid);
+	if (!k)
+		return false;
+	k->process = p;
 	if (slot == k->slot)
 		return false;
 	k->slot = slot;
-	tell_kernel(t, k->tgid, slot, BPF_EXIST);
+	tell_kernel(t, tgid, slot, BPF_EXIST);
 	return true;
 }
 
@@ -307,6 +341,7 @@ bool targets_refresh(struct targets *t, unsigned int at_most)
 {
 	bool changed = false;
 
+	t->sweep_wait -= t->sweep_wait > 0;
 	for (unsigned int i = 0; i < at_most && i < t->known_count; i++) {
 		if (t->refresh_at >= t->known_count)
 			t->refresh_at = 0;
@@ -320,6 +355,8 @@ bool targets_refresh(struct targets *t, unsigned int at_most)
 
 void targets_reload(struct targets *t, const struct model *m)
 {
+	t->sweep_wait = 0;
+	sweep(t);	/* once, before the entries are gone through */
 	configure(t, m);
 	for (unsigned int i = 0; i < t->known_count; i++) {
 		struct known *k = &t->known[i];
@@ -334,10 +371,16 @@ bool targets_have_ports(const struct targets *t)
 	return t->have_ports;
 }
 
-unsigned int targets_of_port(const struct targets *t, uint32_t tgid, uint16_t port)
+void targets_ports_begin(struct targets *t)
+{
+	for (unsigned int i = 0; t->have_ports && i < t->known_count; i++)
+		t->known[i].port_slots = 0;
+}
+
+unsigned int targets_of_port(struct targets *t, uint32_t tgid, uint16_t port)
 {
 	static const struct process nobody;
-	const struct known *k = find(t, tgid);
+	struct known *k = find(t, tgid);
 	unsigned int best = 0, rank;
 	int at;
 
@@ -354,6 +397,10 @@ unsigned int targets_of_port(const struct targets *t, uint32_t tgid, uint16_t po
 			if (rank > (best & 0xff) && at > 0)
 				best = rank | (unsigned int)at << 8;
 		}
+	}
+	if (k && best && !(k->port_slots & 1ULL << (best >> 8))) {
+		k->port_slots |= 1ULL << (best >> 8);
+		slot_seen(&t->slot[best >> 8], &k->process);
 	}
 	return best >> 8;
 }
@@ -375,11 +422,15 @@ void targets_describe(const struct targets *t, struct sample_target *ret)
 		out->pid_count = 0;
 	}
 	for (unsigned int i = 0; i < t->known_count; i++) {
-		struct sample_target *out = &ret[t->known[i].slot];
+		uint64_t slots = 1ULL << t->known[i].slot | t->known[i].port_slots;
 
-		if (out->pid_count < sizeof(out->pids) / sizeof(out->pids[0]))
-			out->pids[out->pid_count] = t->known[i].pid;
-		out->pid_count++;
+		for (; slots; slots &= slots - 1) {
+			struct sample_target *out = &ret[__builtin_ctzll(slots)];
+
+			if (out->pid_count < sizeof(out->pids) / sizeof(out->pids[0]))
+				out->pids[out->pid_count] = t->known[i].pid;
+			out->pid_count++;
+		}
 	}
 }
 

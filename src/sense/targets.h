@@ -28,8 +28,10 @@ unsigned int targets_owner(struct targets *t, uint32_t tgid, bool *ret_changed);
 int targets_slot(const struct targets *t, uint32_t tgid);	/* -1: not known */
 /* Look again at a few processes: gone, or moved to another cgroup. true: a slot changed (the generation must grow). */
 bool targets_refresh(struct targets *t, unsigned int at_most);
-/* The slot that a local port gives a socket of this process, or 0: its reader decides. */
-unsigned int targets_of_port(const struct targets *t, uint32_t tgid, uint16_t port);
+/* The slot that a local port gives a socket of this process, or 0: its reader decides. The process is then one of that
+ * target's too, until targets_ports_begin(), which comes before all sockets are asked for. */
+void targets_ports_begin(struct targets *t);
+unsigned int targets_of_port(struct targets *t, uint32_t tgid, uint16_t port);
 bool targets_have_ports(const struct targets *t);
 /* Fill name, unit, pids, flags of every used slot. */
 void targets_describe(const struct targets *t, struct sample_target *ret);
