@@ -219,7 +219,7 @@ class Daemon:
             self.last = self.status()
             return look(self.last)
         return until(lambda: "%s; rules: %s; log:\n%s" % (what, [(r["name"], r["target"], r["state"], r["why"])
-                                                                 for r in self.last.get("rules", [])], self.log()), again, seconds)
+                                                                 for r in self.last.get("rules", [])][:60], self.log()), again, seconds)
 
     def wait_log(self, pattern, seconds=SOON, count=1):
         return until(lambda: "%r %d times in the log:\n%s" % (pattern, count, self.log()),

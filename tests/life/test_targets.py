@@ -26,6 +26,8 @@ targets = ( { name = "a"; ports = [ %d ]; }, { name = "b"; process = "life-two";
     ratio = count(s, "life-two") / count(s, "a")
     check(0.7 < ratio < 1.4, "the third socket has the traffic of a, but %.2f was counted (port %d)" % (ratio, rest))
     check(target(s, "a")["configured"] and target(s, "b")["configured"], "not configured")
+    for name in ("a", "b", "life-two"):
+        check(target(s, name)["pids"] == [child.pid], "pids of %s: %s" % (name, target(s, name)["pids"]))
     check(target(s, "b")["sockets"] == 1, "sockets of b: %s" % target(s, "b")["sockets"])
     d.stop()
 
@@ -39,6 +41,9 @@ def ports_that_a_reload_moves(box):
     check(d.ctl("reload").returncode == 0, "reload")
     s = d.wait_status("samples of b, none of a", lambda s: count(s, "b") > 20 and s)
     check(not target(s, "a") or not target(s, "a")["configured"], "a is still configured: %r" % target(s, "a"))
+    box.write("dwelld.conf", "")
+    check(d.ctl("reload").returncode == 0, "reload")
+    d.wait_status("all goes to the process again", lambda s: target(s, "life-two")["sockets"] == 2)
     d.stop()
 
 
@@ -77,7 +82,7 @@ def hundreds_of_short_lived_readers(box):
     """Names come and go; places, entries, memory and descriptors stay."""
     d = box.daemon().ready()
     most = slots(box)
-    children, rss = [], []
+    rss = []       # of the first rounds: places that are touched for the first time
     for round_ in range(10):
         children = [box.reader("-i", "20000", "0", name="life-s%d" % (round_ * 20 + i)) for i in range(20)]
         last = "life-s%d" % (round_ * 20 + 19)
@@ -87,9 +92,24 @@ def hundreds_of_short_lived_readers(box):
         for child in children:
             box.end(child)
     check(s["self"]["lost"]["target_slots"] == 0, "%d readers went without a place" % s["self"]["lost"]["target_slots"])
-    check(rss[-1][0] - rss[2][0] < 1 << 20, "memory grows: %s" % rss)
+    check(rss[-1][0] - rss[5][0] < 1 << 20, "memory grows: %s" % rss)
     check(rss[-1][1] == rss[1][1], "descriptors grow: %s" % rss)
     d.wait_status("no process is kept", lambda s: not any(t["pids"] for t in s["targets"] if t["name"].startswith("life-s")), 60)
+    d.stop()
+
+
+def late_comer_gets_the_place_of_one_that_goes(box):
+    d = box.daemon().ready()
+    for i in range(slots(box)):
+        box.reader("-i", "100000", "0", name="life-m%d" % i, wait=False)
+    for child in box.children:
+        check(child.stdout.readline().startswith(b"ready"), "a reader does not get ready")
+    first = list(box.children)
+    d.wait_status("all places are taken", lambda s: s["self"]["lost"]["target_slots"] > 0, 60)
+    box.reader("-i", "5000", "0", name="life-late")
+    for child in first[:20]:
+        box.end(child)
+    d.wait_status("it gets a place", lambda s: count(s, "life-late"), 60)
     d.stop()
 
 
@@ -113,4 +133,4 @@ def more_names_than_slots(box):
 
 if __name__ == "__main__":
     main([ports_of_one_process, ports_that_a_reload_moves, restarted_process_keeps_its_place, hundreds_of_short_lived_readers,
-          more_names_than_slots])
+          late_comer_gets_the_place_of_one_that_goes, more_names_than_slots])
