@@ -32,7 +32,8 @@ static __always_inline void runq_sample(__u32 target, __u64 now, __u64 since)
 	hist_add(target, MAP_DIST_RUNQ, (__u64)wait);
 }
 
-struct task_struct___running { int on_cpu; } CORE;	/* SMP kernels */
+/* SMP kernels; an int, and by 7.2 a u8: only unsigned fields change their width at load */
+struct task_struct___running { unsigned int on_cpu; } CORE;
 
 /* A waker may come while the thread still runs: then either it is on its way to sleep and the wait has begun, or it will
  * go on and sleep later, and the next wakeup takes its stamp for stale. So nothing has to be cleared when a thread falls
