@@ -25,17 +25,21 @@ static __always_inline struct map_socket *drops_own_row(const struct map_sk *k)
 	return k->row && k->row != MAP_ROW_NONE ? socket_row(k->row) : 0;
 }
 
-static __always_inline struct map_socket *drops_row(struct sock *sk)
+/* NULL: not a UDP socket, or one that has had no datagram yet. */
+static __always_inline struct map_sk *drops_sk(struct sock *sk, enum scratch_cell cell)
 {
-	struct map_sk *k;
 	__u64 key;
 
-	if (cfg_sock_hash) {
-		key = pointer_number(SCRATCH_BEGIN, sk);
-		k = bpf_map_lookup_elem(&sk_rows_hash, &key);
-	} else {
-		k = bpf_sk_storage_get(&sk_rows, sk, 0, 0);
-	}
+	if (!cfg_sock_hash)
+		return bpf_sk_storage_get(&sk_rows, sk, 0, 0);
+	key = pointer_number(cell, sk);
+	return bpf_map_lookup_elem(&sk_rows_hash, &key);
+}
+
+static __always_inline struct map_socket *drops_row(struct sock *sk)
+{
+	struct map_sk *k = drops_sk(sk, SCRATCH_BEGIN);
+
 	return k ? drops_own_row(k) : 0;
 }
 
@@ -107,7 +111,7 @@ int BPF_PROG(drops_filter, struct sk_buff *skb, void *location, __u32 reason, st
 
 	if (!drops_class(reason, &what) || !rx_sk)
 		return 0;
-	k = bpf_sk_storage_get(&sk_rows, rx_sk, 0, 0);
+	k = drops_sk(rx_sk, SCRATCH_DROP);
 	if (!k)
 		return 0;
 	s = drops_own_row(k);
