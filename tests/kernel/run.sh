@@ -7,7 +7,7 @@
 #   --markdown    print the table as Markdown too
 # Needs: qemu-system-x86_64, busybox (static), cpio. Emulated without KVM, so times are relative: see truth --relative.
 # A kernel that cannot be fetched is one skip. A rung that a kernel cannot have passes only if the program itself says why.
-# Kernels are kept in $XDG_CACHE_HOME or /var/cache, in dwelld-kernels. Ends with "N passed, N failed, N skipped".
+# KERNEL_JOBS=FILE runs other jobs (see init), KERNEL_LOGS=DIR keeps the consoles. Kernels are kept in $XDG_CACHE_HOME or /var/cache, in dwelld-kernels. Ends with "N passed, N failed, N skipped".
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
@@ -84,7 +84,7 @@ image()
 		echo
 	} >"$root/test/dwell"
 	chmod 755 "$root/test/dwell"
-	jobs_of >"$root/job"
+	if [ -n "${KERNEL_JOBS:-}" ]; then cat "$KERNEL_JOBS"; else jobs_of; fi >"$root/job"
 	(cd "$root" && find . | cpio -o -H newc --quiet) | gzip -1 >"$work/initramfs"
 }
 
