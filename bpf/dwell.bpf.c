@@ -572,7 +572,7 @@ static __always_inline __u32 sk_true_length(struct sock *sk)
 /* Datagrams that left without a pop (bad checksum found at recvmsg). They are known at once when the queue is empty and
  * nobody stands between this hook and it; else when the same surplus was there at many reads in a row: a producer in between,
  * or another thread that has read and not yet come here, does not stay that long. */
-#define FIFO_HEAL_GUARD_NS 10000000ULL
+#define FIFO_HEAL_GUARD_NS 100000000ULL	/* a virtual CPU may be away for tens of ms in between */
 #define FIFO_HEAL_READS 32
 
 static __always_inline __u32 fifo_surplus(struct fifo *f, __u32 len, __u32 true_left, __u64 now)
