@@ -12,6 +12,8 @@ from life import SOON, check, main, probe, rule, rule_state, until
 
 SLOW_TICK = {"DWELLD_TEST_TICK_US": "1500000"}
 WORDS = r"^(ok|idle|unknown|server|network|mixed): \d+ targets?, \d+ alerts? firing; dwell by \w+; mode observe$"
+# probe-missing as shipped, with a window that is full sooner
+SHORT = 'rules = ( { name = "probe-missing"; when = "probes.missing[1s] > 0"; for = "1s"; clear_for = "1s"; } );\n'
 BAD = 'mode = "observe";\nrules = (\n  { name = "x"; when = "dwell.p99 > 10"; }\n);\n'
 
 
@@ -176,7 +178,7 @@ def bad_usage_and_bad_configuration(box):
 def rungs_forced(box):
     """C63: what is not there reads unknown and is told by a rule; the others work."""
     box.reader("-i", "5000", "0")
-    d = box.daemon("--rungs", "runq=sched_info,rtp=none").ready()
+    d = box.daemon("--rungs", "runq=sched_info,rtp=none", config=SHORT).ready()
     s = d.wait_status("dwell and runq samples",
                       lambda s: s["targets"][0]["signals"]["dwell"]["count"] and
                       (s["targets"][0]["signals"]["runq"] or {}).get("count") and s)
@@ -194,7 +196,7 @@ def rungs_forced(box):
 
 def rung_dwell_none(box):
     box.reader("-i", "5000", "0", name="life-alone")
-    d = box.daemon("--rungs", "dwell=none").ready()
+    d = box.daemon("--rungs", "dwell=none", config=SHORT).ready()
     s = d.wait_status("probe-missing fires", lambda s: rule_state(s, "probe-missing") == "firing" and s)
     check(probe(s, "dwell")["rung"] == "none" and not probe(s, "dwell")["attached"], "dwell: %r" % probe(s, "dwell"))
     check(s["targets"][0]["signals"]["dwell"] is None, "dwell reads something")
@@ -211,7 +213,7 @@ def rung_muted(box):
     check((p["rung"], p["exact"]) == ("sched_info", False) and "wakeup" in p["reason"], "runq: %r" % p)
     d.wait_log("probe runq: rung sched_info, not exact")
     d.stop()
-    d = box.daemon(env={"DWELLD_TEST_MUTE_RUNG": "fentry,kprobe,consume,fifo"}).ready()
+    d = box.daemon(env={"DWELLD_TEST_MUTE_RUNG": "fentry,kprobe,consume,fifo"}, config=SHORT).ready()
     s = d.wait_status("probe-missing fires", lambda s: rule_state(s, "probe-missing") == "firing" and s)
     p = probe(s, "dwell")
     check((p["rung"], p["attached"]) == ("none", False), "dwell: %r" % p)
