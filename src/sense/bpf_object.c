@@ -12,6 +12,24 @@
 /* libbpf's print hook has no user data: the last failure's words pass through here, between load and its error. */
 static char last_words[200];
 
+/* The verifier's log is one long message after the one that names the program; the line before its statistics says why. */
+#define VERIFIER_LOG "libbpf: prog '%s': -- BEGIN PROG LOAD LOG --\n%s-- END PROG LOAD LOG --\n"
+
+static void add_verdict(va_list args)
+{
+	const char *log, *end, *line;
+	size_t n = strlen(last_words);
+
+	(void)va_arg(args, const char *);	/* the program, which the message before has named */
+	log = va_arg(args, const char *);
+	end = strstr(log, "\nprocessed ");
+	if (!end)
+		return;
+	for (line = end; line > log && line[-1] != '\n'; line--)
+		;
+	snprintf(last_words + n, sizeof(last_words) - n, "%s%.*s", n ? ": " : "", (int)(end - line), line);
+}
+
 static int keep_words(enum libbpf_print_level level, const char *format, va_list args)
 {
 	char line[400], *end;
@@ -19,8 +37,11 @@ static int keep_words(enum libbpf_print_level level, const char *format, va_list
 
 	if (level != LIBBPF_WARN)
 		return 0;
+	if (!strcmp(format, VERIFIER_LOG)) {
+		add_verdict(args);
+		return 0;
+	}
 	vsnprintf(line, sizeof(line), format, args);
-	/* the verifier's log comes as one long message: its last full line says why */
 	if (strstr(line, "BEGIN PROG LOAD LOG") || last_words[0])
 		return 0;
 	end = strchr(line, '\n');
