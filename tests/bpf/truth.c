@@ -29,6 +29,7 @@ static const char *rungs;
 static double tolerance = 0.032;
 static uint64_t slack_ns = 150000;
 static unsigned int passed, failed, skipped;
+static bool again;	/* a story asks to be run once more */
 
 struct figures { uint64_t n, p50, p99, max; };
 
@@ -282,6 +283,20 @@ static void tell_lost_rung(void)
 		printf("       dwell has no rung now: %s\n", sample->probe[0].reason);
 }
 
+/* Wrong times are measured again, as in run_case(); wrong counts never are. */
+static void settle(const char *name, bool counts, bool times, const char *why)
+{
+	static unsigned int attempt;
+
+	again = counts && !times && ++attempt < 3;
+	if (again) {
+		printf("       %s: times disagree, again: %s\n", name, why);
+		return;
+	}
+	attempt = 0;
+	result(name, counts && times, why);
+}
+
 /* Ten that were there before us give no sample and disturb none of the ten that come after. */
 static void case_before_attach(void)
 {
@@ -314,8 +329,8 @@ static void case_before_attach(void)
 	snprintf(why, sizeof(why), "read %u, measured %llu, longest %.0f ms (own of the last ten %.0f ms), queue now %llu", run.result->reads,
 		 (unsigned long long)bpf.n, (double)bpf.max / 1e6, (double)youngest / 1e6,
 		 slot < 0 ? 0ULL : (unsigned long long)sample->target[slot].queued);
-	result(t.name, slot >= 0 && run.result->reads == 20 && bpf.n == 10 && near(bpf.max, youngest, 0) &&
-	       sample->target[slot].queued == 0, why);
+	settle(t.name, slot >= 0 && run.result->reads == 20 && bpf.n == 10 && sample->target[slot].queued == 0,
+	       near(bpf.max, youngest, 0), why);
 	traffic_end(&run);
 }
 
@@ -524,7 +539,7 @@ static void case_burst(void)
 		distinct += sample->target[slot].dist[0].slot[i] != before[i];
 	snprintf(why, sizeof(why), "measured %llu in %u slots, p50 %.0f ms (own %.0f), max %.0f ms (own %.0f)", (unsigned long long)bpf.n,
 		 distinct, (double)bpf.p50 / 1e6, (double)own.p50 / 1e6, (double)bpf.max / 1e6, (double)own.max / 1e6);
-	result(t.name, bpf.n == 64 && distinct > 30 && near(bpf.p50, own.p50, run.result->batch_ns) && near(bpf.max, own.max, 0), why);
+	settle(t.name, bpf.n == 64, distinct > 30 && near(bpf.p50, own.p50, run.result->batch_ns) && near(bpf.max, own.max, 0), why);
 	traffic_end(&run);
 }
 
@@ -552,7 +567,7 @@ static void case_deep(void)
 	snprintf(why, sizeof(why), "read %llu, measured %llu, p50 %.1f (own %.1f), p99 %.1f (own %.1f), max %.1f (own %.1f) ms",
 		 (unsigned long long)own.n, (unsigned long long)bpf.n, (double)bpf.p50 / 1e6, (double)own.p50 / 1e6,
 		 (double)bpf.p99 / 1e6, (double)own.p99 / 1e6, (double)bpf.max / 1e6, (double)own.max / 1e6);
-	result(t.name, own.n == 10000 && bpf.n == 10000 && (double)bpf.max <= (double)own.max * 1.032 &&
+	settle(t.name, own.n == 10000 && bpf.n == 10000, (double)bpf.max <= (double)own.max * 1.032 &&
 	       near(bpf.p50, own.p50, 0) && near(bpf.p99, own.p99, 0), why);
 	traffic_end(&run);
 }
@@ -620,7 +635,9 @@ int main(int argc, char **argv)
 			run_case(&cases[i]);
 	for (size_t i = 0; measures && i < sizeof(stories) / sizeof(stories[0]); i++)
 		if (wanted(argc - at, argv + at, stories[i].name)) {
-			stories[i].run();
+			do
+				stories[i].run();
+			while (again);
 			tell_lost_rung();
 		}
 	for (uint32_t i = 0; i < sample->lost_count; i++)
