@@ -87,14 +87,22 @@ class Box:
             shutil.copy2(os.path.join(BUILD, source), self.path("bin", name))
         self.children = []
         self.daemons = []
+        # a second run of these tests on the same host has readers of its own, and both daemons see all
+        self.tag = "life-" + os.path.basename(self.dir)[-4:] + "-"
 
     def path(self, *names):
         return os.path.join(self.dir, *names)
 
+    def tagged(self, text):
+        return text.replace("life-", self.tag)
+
+    def untagged(self, text):
+        return text.replace(self.tag, "life-")
+
     def write(self, name, text, mode=0o644):
         path = self.path(name)
         with open(path + ".new", "w", encoding="utf-8") as f:
-            f.write(text)
+            f.write(self.tagged(text))
         os.chmod(path + ".new", mode)
         os.rename(path + ".new", path)
         return path
@@ -108,7 +116,7 @@ class Box:
 
     def reader(self, *args, name="reader", wait=True):
         """A UDP server with a name of its own; its pid, and the ports it reads."""
-        program = self.path("bin", name)
+        program = self.path("bin", self.tagged(name))
         if not os.path.exists(program):
             os.link(self.path("bin", "reader"), program)
         child = subprocess.Popen([program, *map(str, args)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
@@ -173,7 +181,7 @@ class Daemon:
         box.daemons.append(self)
 
     def log(self):
-        return self.box.read(self.log_name)
+        return self.box.untagged(self.box.read(self.log_name))
 
     def pump(self):
         while select.select([self.notify], [], [], 0)[0]:
@@ -209,7 +217,7 @@ class Daemon:
         while r.returncode and "no answer in time" in r.stderr and time.monotonic() < end:
             r = self.ctl("status", "--json")    # other work on this machine starves us both
         check(r.returncode == 0, "status: exit %d: %s%s" % (r.returncode, r.stdout, r.stderr))
-        return json.loads(r.stdout)
+        return json.loads(self.box.untagged(r.stdout))
 
     def wait_status(self, what, look, seconds=SOON):
         self.last = {}

@@ -127,7 +127,7 @@ def number_inside(pid):
 def in_a_pid_namespace(box):
     """In a container with a pid namespace of its own: targets have the numbers that are known there."""
     inner = 'mount --make-rprivate / 2>/dev/null; "$0" -i 5000 0 & exec "$@"'
-    program = box.path("bin", "life-inside")
+    program = box.path("bin", box.tagged("life-inside"))
     os.link(box.path("bin", "reader"), program)
     d = box.daemon(wrap=("unshare", "-pf", "--mount-proc", "--kill-child", "sh", "-c", inner, program))
     d.ready()
