@@ -7,7 +7,9 @@
 #   --markdown    print the table as Markdown too
 # Needs: qemu-system-x86_64, busybox (static), cpio. Emulated without KVM, so times are relative: see truth --relative.
 # A kernel that cannot be fetched is one skip. A rung that a kernel cannot have passes only if the program itself says why.
-# KERNEL_JOBS=FILE runs other jobs (see init), KERNEL_LOGS=DIR keeps the consoles. Kernels are kept in $XDG_CACHE_HOME or /var/cache, in dwelld-kernels. Ends with "N passed, N failed, N skipped".
+# A guest that the emulator itself let down (see broken()) is booted once more, and said so.
+# KERNEL_JOBS=FILE runs other jobs (see init), KERNEL_LOGS=DIR keeps the consoles; kernels are kept in $XDG_CACHE_HOME or
+# /var/cache, in dwelld-kernels. Ends with "N passed, N failed, N skipped".
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
@@ -30,7 +32,7 @@ while [ $# -gt 0 ]; do
 	--kernels) kernels=$2; shift ;;
 	--build) build=$2; shift ;;
 	--markdown) markdown=--markdown ;;
-	*) sed -n '4,10s/^# \{0,1\}//p' "$0"; exit 2 ;;
+	*) sed -n '4,13s/^# \{0,1\}//p' "$0"; exit 2 ;;
 	esac
 	shift
 done
@@ -103,6 +105,13 @@ boot()
 	return "$status"
 }
 
+# An instruction that one virtual CPU patches by way of int3 may still be an int3 to the other when the kernel has forgotten it:
+# the oops then stands at a branch that switches a tracepoint, and the bytes there are whole again.
+broken()
+{
+	grep -q 'Oops: int3\|^\[.*\] int3: 0000' "$1"
+}
+
 command -v qemu-system-x86_64 >/dev/null || nothing 'no qemu-system-x86_64'
 command -v cpio >/dev/null || nothing 'no cpio'
 busybox 2>/dev/null | grep -q . || nothing 'no busybox'
@@ -123,6 +132,11 @@ for k in $kernels; do
 	echo "-- kernel $k: $(cat "$cache/$k/package")"
 	took=0
 	boot "$vmlinuz" "$work/console-$k" || echo "emulator: status $?, after $took s" >>"$work/console-$k"
+	if broken "$work/console-$k"; then
+		echo "   the emulator ran an int3 that was no longer there; booted again"
+		[ -z "${KERNEL_LOGS:-}" ] || cp "$work/console-$k" "$KERNEL_LOGS/console-$k.broken"
+		boot "$vmlinuz" "$work/console-$k" || echo "emulator: status $?, after $took s" >>"$work/console-$k"
+	fi
 	echo "   booted, tested and off in $took s"
 	[ -z "${KERNEL_LOGS:-}" ] || cp "$work/console-$k" "$KERNEL_LOGS/"
 	seen+=("$k" "$work/console-$k")

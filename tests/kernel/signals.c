@@ -150,11 +150,11 @@ static void check_runq(pthread_barrier_t *turn)
 	seconds = hist_seconds(h) - seconds;
 	waited -= waited_before;
 	runs -= runs_before;
-	snprintf(what, sizeof(what), "%llu waits of %.1f ms in all, schedstat %llu runs, %.1f ms", (unsigned long long)n, seconds * 1e3,
-		 (unsigned long long)runs, waited * 1e3);
+	snprintf(what, sizeof(what), "%llu waits of %.1f ms in all, schedstat %llu runs, %.1f ms", (unsigned long long)n,
+		 seconds * 1e3, (unsigned long long)runs, waited * 1e3);
 	/* runs: a thread that is put onto its CPU again without having left it counts there, but has not waited */
-	result("runq", seconds > waited * 0.9 - 0.005 && seconds < waited * 1.1 + 0.005 && n <= runs + 4 && n + runs / 10 + 4 >= runs,
-	       what);
+	result("runq", seconds > waited * 0.9 - 0.005 && seconds < waited * 1.1 + 0.005 && n <= runs + 4 &&
+	       n + runs / 10 + 4 >= runs, what);
 }
 
 /* ---- sockets of our own ---- */
@@ -337,14 +337,15 @@ static void check_rtp(void)
 		if (sample->stream[i].ssrc == 0x5eed0001)
 			s = &sample->stream[i];
 	if (!s) {
-		snprintf(what, sizeof(what), "no stream, though %u packets were read; streams known: %u", got, sample->streams_known);
+		snprintf(what, sizeof(what), "no stream, though %u packets were read; streams known: %u", got,
+			 sample->streams_known);
 		result("rtp", false, what);
 	} else {
 		/* the first of two packets in sequence makes the candidate, the second the stream */
-		snprintf(what, sizeof(what), "sent %u of %u, read %u; expected %llu, received %llu, reorder %llu, duplicates %llu, jitter %.1f ms%s",
-			 RTP_PACKETS - 1, RTP_PACKETS, got, (unsigned long long)s->expected, (unsigned long long)s->received,
-			 (unsigned long long)s->reorder, (unsigned long long)s->duplicates, (double)s->jitter_ns / 1e6,
-			 s->jitter_known ? "" : " (unknown)");
+		snprintf(what, sizeof(what), "sent %u of %u, read %u; expected %llu, received %llu, reorder %llu, duplicates %llu, "
+			 "jitter %.1f ms%s", RTP_PACKETS - 1, RTP_PACKETS, got, (unsigned long long)s->expected,
+			 (unsigned long long)s->received, (unsigned long long)s->reorder, (unsigned long long)s->duplicates,
+			 (double)s->jitter_ns / 1e6, s->jitter_known ? "" : " (unknown)");
 		result("rtp", s->expected == RTP_PACKETS - 1 && s->received == RTP_PACKETS - 3 && s->reorder == 1 &&
 		       s->duplicates == 1 && s->jitter_known && s->jitter_ns < 10000000, what);
 	}
