@@ -42,6 +42,13 @@ struct daemon {
 uint64_t daemon_now_ns(void);
 /* Journal the events and carry out the orders of d->out. */
 void daemon_carry_out(struct daemon *d, uint64_t now_ns);
+/* Answers from act/, in the loop. */
+void daemon_on_hook_done(void *userdata, const char *hook, const char *target, uint64_t seq, struct run_result result,
+			 const char *last_line);
+void daemon_on_debt_found(void *userdata, uint64_t seq, const char *hook, const char *target, const char *rule,
+			  const char *alert_id);
+void daemon_on_debt_written(void *userdata, enum debt_kind kind, uint64_t seq, const char *hook, const char *target,
+			    int error);
 /* Read the configuration again; what is wrong goes into d->diag and the old one stays. */
 int daemon_reload(struct daemon *d);
 int daemon_verb(void *userdata, const char *verb, const char *args, uid_t uid, char **ret_text, size_t *ret_length);
