@@ -210,11 +210,16 @@ scene_impairment()
 	scene_row "  RTP at arrival" "loss $watch_loss_text jitter $watch_jitter_text" "" ""
 }
 
-# What a void or failed attempt left is put right before the next.
+# What a void attempt left is put right before the next: a daemon that has seen strange things (an alert in force, flapping)
+# would judge the repetition by them, so it starts anew, with nothing owed.
 scene_settle()
 {
 	[ -z "$rig_hogs" ] || rig_end "$rig_hogs"
 	rig_hogs=''
+	watch_stop
+	rm -rf "$work_dir/state" "$work_dir/hook/hooks"
+	rig_set_weight dwelld-demo/sfu "$rig_sfu_low"
+	watch_start "$work_dir/demo.conf"
 	scene_until 120 scene_settled
 }
 
