@@ -569,11 +569,11 @@ static __always_inline __u32 sk_true_length(struct sock *sk)
 	return n + up->reader_queue.qlen;
 }
 
-/* Datagrams that left without a pop (bad checksum found at recvmsg). They are known at once when the queue is empty and
- * nobody stands between this hook and it; else when the same surplus was there at many reads in a row: a producer in between,
- * or another thread that has read and not yet come here, does not stay that long. */
-#define FIFO_HEAL_GUARD_NS 100000000ULL	/* a virtual CPU may be away for tens of ms in between */
-#define FIFO_HEAL_READS 32
+/* Datagrams that left without a pop (bad checksum found at recvmsg) are known by the same surplus at many reads in a row. A
+ * producer between this hook and the queue, or another thread that has read and not yet come here, does not stay that long;
+ * and should its CPU be taken away, the machine being a virtual one, then its own datagram is the last that was pushed. */
+#define FIFO_HEAL_GUARD_NS 100000000ULL
+#define FIFO_HEAL_READS 64
 
 static __always_inline __u32 fifo_surplus(struct fifo *f, __u32 len, __u32 true_left, __u64 now)
 {
@@ -583,10 +583,6 @@ static __always_inline __u32 fifo_surplus(struct fifo *f, __u32 len, __u32 true_
 		f->surplus_reads = 0;
 		return 0;
 	}
-	if (!true_left && now - f->last_ts > FIFO_HEAL_GUARD_NS) {
-		f->surplus_reads = 0;
-		return surplus;
-	}
 	if (!f->surplus_reads) {
 		f->surplus = surplus;
 		f->surplus_ts = now;
@@ -594,7 +590,7 @@ static __always_inline __u32 fifo_surplus(struct fifo *f, __u32 len, __u32 true_
 		f->surplus = surplus;
 	}
 	f->surplus_reads++;
-	if (f->surplus_reads < FIFO_HEAL_READS || now - f->surplus_ts < FIFO_HEAL_GUARD_NS)
+	if (f->surplus_reads < FIFO_HEAL_READS || (__s64)(f->last_ts - f->surplus_ts) < (__s64)FIFO_HEAL_GUARD_NS)
 		return 0;
 	heal = f->surplus;
 	f->surplus_reads = 0;
