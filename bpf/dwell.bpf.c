@@ -574,6 +574,7 @@ static __always_inline __u32 sk_true_length(struct sock *sk)
  * and should its CPU be taken away, the machine being a virtual one, then its own datagram is the last that was pushed. */
 #define FIFO_HEAL_GUARD_NS 100000000ULL
 #define FIFO_HEAL_READS 64
+#define FIFO_HEAL_IDLE_NS 1000000000ULL
 
 static __always_inline __u32 fifo_surplus(struct fifo *f, __u32 len, __u32 true_left, __u64 now)
 {
@@ -582,6 +583,11 @@ static __always_inline __u32 fifo_surplus(struct fifo *f, __u32 len, __u32 true_
 	if (!surplus) {
 		f->surplus_reads = 0;
 		return 0;
+	}
+	/* few a second: many reads would take minutes, and nobody stands between hook and queue for so long */
+	if (!true_left && now - f->last_ts > FIFO_HEAL_IDLE_NS) {
+		f->surplus_reads = 0;
+		return surplus;
 	}
 	if (!f->surplus_reads) {
 		f->surplus = surplus;
