@@ -36,7 +36,7 @@ static __always_inline void unqueue(__u32 row)
 		return;
 	__sync_fetch_and_add(&s->unqueued, 1);
 	count_add(s->target, MAP_COUNT_UNQUEUED, 1);
-	if (s->enqueued - s->read - s->unqueued - s->healed == 0)
+	if (s->enqueued - s->read - s->unqueued - s->healed == 0 && !s->backlog)
 		s->head_ts = 0;
 }
 
@@ -134,6 +134,7 @@ static __always_inline void end(__u32 row, __u64 stamp, __u64 next, __u64 now)
 		s->target = target;
 		s->tgid = tgid;
 		s->last_read_ts = now;
+		s->backlog = 0;
 		s->head_ts = next;
 	}
 	if (!stamp) {

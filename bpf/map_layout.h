@@ -77,6 +77,8 @@ struct map_socket {
 	__u16 family;
 	__u32 forced_target;	/* slot that a port match gave it, written by user space; 0: its reader decides */
 	__u64 created_ts;
+	__u32 backlog;		/* user space saw datagrams queued from before we watched: head_ts is a bound, kept until a read */
+	__u32 pad;
 };
 
 /* One reader thread; mmapable ARRAY readers[row]. */

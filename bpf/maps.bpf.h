@@ -159,6 +159,7 @@ static __always_inline __u32 socket_row_take(__u64 cookie, __u64 now)
 	s->tgid = s->rcvbuf = s->rcvbuf_locked = s->fill_permille = s->fill_epoch = 0;
 	s->port = s->family = 0;
 	s->forced_target = 0;
+	s->backlog = 0;
 	s->created_ts = now;
 	s->cookie = cookie;
 	return row;

@@ -185,7 +185,7 @@ static void put_queue(const struct source *s, const struct sample_target *t)
 		jsonw_bool(s->w, "set_by_application", t->rcvbuf_by_application);
 	else
 		jsonw_null(s->w, "set_by_application");
-	if (t->queued_known)
+	if (t->queued_known && t->sockets)
 		jsonw_uint(s->w, "queued", t->queued);
 	else
 		jsonw_null(s->w, "queued");

@@ -170,6 +170,8 @@ static void read_socket(const struct map_socket *row, uint64_t now_ns, uint32_t 
 
 	t->sockets++;
 	t->queued += waiting(row);
+	if (row->backlog)
+		t->queued_known = false;
 	/* some sockets are opened and never read on purpose: they say something only where an operator named the target */
 	if (age > t->oldest_ns && (row->last_read_ts || t->configured))
 		t->oldest_ns = age;
@@ -279,6 +281,22 @@ void bpf_source_read(struct bpf_source *b, uint64_t now_ns, struct sample *s)
 	s->map_bytes = probes_map_bytes(b->probes);
 }
 
+static uint64_t silent_since(const struct map_socket *row)
+{
+	return row->last_read_ts > row->created_ts ? row->last_read_ts : row->created_ts;
+}
+
+/* Only the socket itself knows: nobody read it yet; or it looks old although nothing comes or goes; or datagrams come, are
+ * refused and none is read: it may be full of what was there before us. */
+static bool doubtful(const struct map_socket *row, uint64_t now_ns)
+{
+	if (!row->tgid && row->enqueued)
+		return true;
+	if (silent_since(row) + MEND_GUARD_NS > now_ns)
+		return false;
+	return (row->head_ts && row->head_ts + MEND_GUARD_NS < now_ns) || row->last_enqueue_ts > row->last_read_ts;
+}
+
 bool bpf_source_place(struct bpf_source *b, struct targets *t, uint64_t now_ns)
 {
 	bool ports = targets_have_ports(t), unowned = false;
@@ -291,10 +309,7 @@ bool bpf_source_place(struct bpf_source *b, struct targets *t, uint64_t now_ns)
 
 		if (!row->cookie)
 			continue;
-		/* nobody read it yet; or it looks old although nothing comes or goes: the socket itself knows */
-		if ((!row->tgid && row->enqueued) ||
-		    (row->head_ts && row->head_ts + MEND_GUARD_NS < now_ns && row->last_read_ts + MEND_GUARD_NS < now_ns))
-			unowned = true;
+		unowned = unowned || doubtful(row, now_ns);
 		slot = row->tgid ? targets_slot(t, row->tgid) : -1;
 		if (row->port && (ports || row->forced_target)) {	/* a reload may have taken the last ports away */
 			row->forced_target = targets_of_port(t, row->tgid, row->port);
@@ -336,6 +351,12 @@ void bpf_source_owner(struct bpf_source *b, const struct map_owner *o, unsigned 
 		if (!row->forced_target)
 			row->target = slot;
 	}
+	if (o->queued_bytes && !waiting(row) && silent_since(row) + MEND_GUARD_NS < now_ns) {
+		/* queued before we watched, and not read since: at least so old */
+		row->backlog = 1;
+		if (!row->head_ts || row->head_ts > silent_since(row))
+			row->head_ts = silent_since(row);
+	}
 	if (o->queued_bytes || row->last_enqueue_ts + MEND_GUARD_NS > now_ns)
 		return;
 	head = row->head_ts;
@@ -344,6 +365,7 @@ void bpf_source_owner(struct bpf_source *b, const struct map_owner *o, unsigned 
 		__atomic_fetch_add(&row->healed, drift, __ATOMIC_RELAXED);
 		b->mended += drift;
 	}
+	row->backlog = 0;
 	if (head && row->last_enqueue_ts + MEND_GUARD_NS <= now_ns)
 		__atomic_compare_exchange_n(&row->head_ts, &head, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }

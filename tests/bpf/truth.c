@@ -334,6 +334,38 @@ static void case_before_attach(void)
 	traffic_end(&run);
 }
 
+/* A reader that hung before we came, its buffer full: what comes now is refused, and nothing of that is idle. */
+static void case_hung_before(void)
+{
+	const struct traffic t = { "hung before attach, buffer full", READ_NEVER, AF_INET, .packets = 700, .pause_after = 200, .gap_us = 5000,
+				   .rcvbuf = 8192 };
+	uint64_t deadline, oldest = 0, begun;
+	struct traffic_run run;
+	char why[160];
+	int slot = -1;
+
+	detach();
+	if (traffic_start(&t, &run) < 0 || write(run.go, "x", 1) != 1)
+		failed++;
+	while (run.result->sent < 200)
+		rest_ms(1);
+	if (attach() < 0 || write(run.go, "x", 1) != 1)
+		failed++;
+	begun = traffic_now_ns();
+	deadline = begun + 15000000000ULL;
+	do {
+		rest_ms(100);
+		sense_read(sense, traffic_now_ns(), sample);
+		slot = slot_of_pid((uint32_t)run.receiver);
+		oldest = slot < 0 ? 0 : sample->target[slot].oldest_ns;
+	} while (oldest < 2000000000ULL && traffic_now_ns() < deadline);
+	snprintf(why, sizeof(why), "oldest at least %.1f s after %.1f s, queued %s", (double)oldest / 1e9,
+		 (double)(traffic_now_ns() - begun) / 1e9, slot >= 0 && sample->target[slot].queued_known ? "known" : "unknown");
+	result(t.name, oldest >= 2000000000ULL && oldest <= traffic_now_ns() - begun + 100000000ULL && slot >= 0 &&
+	       !sample->target[slot].queued_known, why);
+	traffic_end(&run);
+}
+
 static void case_close(void)
 {
 	const struct traffic t = { "close with a full queue", READ_CLOSE, AF_INET, .packets = 100, .gap_us = 50 };
@@ -590,6 +622,7 @@ int main(int argc, char **argv)
 		{ "never read, not configured", case_never_read_by_itself },
 		{ "wrong checksum in a steady stream", case_checksum },
 		{ "5 000 sockets opened and closed", case_churn }, { "10 queued before attach", case_before_attach },
+		{ "hung before attach, buffer full", case_hung_before },
 	};
 	bool measures;
 	int at = 1;
