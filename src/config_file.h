@@ -32,4 +32,6 @@ int config_read_hooks(const char *path, const char *dir, struct diag *d, struct 
 /* For --check and at start: is each hook's program there, executable, with an interpreter line, and safe up to "/"?
  * Every finding is an error in *d with the line of exec. 0, or -EINVAL when there was one. */
 int config_check_hooks(const struct model *m, struct diag *d);
+/* Page hooks that name no user need dwelld-hook: a warning when there is none. */
+void config_warn_user(const struct model *m, struct diag *d);
 #endif

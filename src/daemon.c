@@ -145,6 +145,7 @@ int daemon_reload(struct daemon *d)
 	memset(d->diag, 0, sizeof(*d->diag));
 	r = config_read(d->options.config, NULL, d->diag, m);
 	if (r >= 0) {
+		config_warn_user(m, d->diag);
 		config_check_hooks(m, d->diag);		/* told, not refused, as at start */
 		if (d->options.dry_run && m->mode == MODE_ACT)
 			m->mode = MODE_DRY_RUN;
@@ -263,6 +264,7 @@ static int open_all(struct daemon *d)
 	say_diag(d);
 	if (r < 0)
 		return r;
+	config_warn_user(d->model, d->diag);
 	config_check_hooks(d->model, d->diag);
 	say_diag(d);
 	if (d->options.dry_run && d->model->mode == MODE_ACT)
