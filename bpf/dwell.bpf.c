@@ -585,8 +585,9 @@ static __always_inline __u32 fifo_surplus(struct fifo *f, __u32 len, __u32 true_
 		f->surplus_reads = 0;
 		return 0;
 	}
-	/* few a second: many reads would take minutes, and nobody stands between hook and queue for so long */
-	if (!true_left && now - f->last_ts > FIFO_HEAL_IDLE_NS) {
+	/* few a second: many reads would take minutes, and nobody stands between hook and queue for so long; another CPU's push
+	 * may be younger than our clock */
+	if (!true_left && (__s64)(now - f->last_ts) > (__s64)FIFO_HEAL_IDLE_NS) {
 		f->surplus_reads = 0;
 		return surplus;
 	}
