@@ -22,6 +22,9 @@ struct bpf_source {
 	struct map_control *control;
 	unsigned int socket_rows, reader_rows;	/* rows that were ever used, from 0 */
 	uint64_t *cell;				/* one value of the largest kind for all CPUs */
+	uint64_t *batch;			/* counters of all slots for all CPUs */
+	__u32 batch_key[SAMPLE_TARGETS];
+	bool no_batch;
 	uint64_t moved[SAMPLE_TARGETS][SAMPLE_DIST_COUNT];
 	uint64_t host_moved[SAMPLE_HOST_DIST_COUNT];
 	struct sample_reader reader[MAP_READERS];
@@ -52,10 +55,11 @@ int bpf_source_new(const struct probes *p, struct bpf_source **ret)
 	b->counts_fd = probes_map(p, "counts");
 	b->lost_fd = probes_map(p, "lost");
 	b->cell = calloc(b->cpus, sizeof(struct map_hist));
+	b->batch = calloc((size_t)b->cpus * b->slots, sizeof(struct map_counts));
 	b->sockets = map_rows(p, "sockets", MAP_SOCKETS * sizeof(struct map_socket));
 	b->readers = map_rows(p, "readers", MAP_READERS * sizeof(struct map_reader));
 	b->control = map_rows(p, "control", sizeof(struct map_control));
-	if (!b->cell || !b->sockets || !b->readers || !b->control) {
+	if (!b->cell || !b->batch || !b->sockets || !b->readers || !b->control) {
 		bpf_source_free(b);
 		return -ENOMEM;
 	}
@@ -74,6 +78,7 @@ void bpf_source_free(struct bpf_source *b)
 	if (b->control)
 		munmap(b->control, sizeof(struct map_control));
 	free(b->cell);
+	free(b->batch);
 	free(b);
 }
 
@@ -85,6 +90,25 @@ static bool read_cpus(struct bpf_source *b, int fd, __u32 key, size_t words, uin
 	for (unsigned int c = 0; c < b->cpus; c++)
 		for (size_t i = 0; i < words; i++)
 			ret[i] += b->cell[c * words + i];
+	return true;
+}
+
+/* All counters of all slots in one call (5.13); before that, or when it is refused, slot by slot. */
+static bool read_counts(struct bpf_source *b)
+{
+	__u32 at, count = b->slots;
+
+	if (b->no_batch || b->counts_fd < 0)
+		return false;
+	if (bpf_map_lookup_batch(b->counts_fd, NULL, &at, b->batch_key, b->batch, &count, NULL) < 0 && errno != ENOENT) {
+		b->no_batch = true;
+		return false;
+	}
+	memset(b->per_slot, 0, sizeof(b->per_slot));
+	for (__u32 i = 0; i < count; i++)
+		for (unsigned int c = 0; b->batch_key[i] < SAMPLE_TARGETS && c < b->cpus; c++)
+			for (unsigned int k = 0; k < MAP_COUNTS; k++)
+				b->per_slot[b->batch_key[i]][k] += b->batch[((size_t)i * b->cpus + c) * MAP_COUNTS + k];
 	return true;
 }
 
@@ -101,14 +125,14 @@ static void known_if(struct sample_target *t, bool known, uint32_t bits)
 	t->counter_known = known ? t->counter_known | bits : t->counter_known & ~bits;
 }
 
-static void read_target(struct bpf_source *b, unsigned int slot, struct sample *s)
+static void read_target(struct bpf_source *b, unsigned int slot, bool counted, struct sample *s)
 {
 	static const enum map_count dist_count[] = { MAP_COUNT_DIST_DWELL, MAP_COUNT_DIST_RUNQ };
 	const bool dist_known[] = { attached(s, "dwell"), attached(s, "runq") }, drops = attached(s, "drops");
 	struct sample_target *t = &s->target[slot];
 	uint64_t *n = b->per_slot[slot];
 
-	if (!read_cpus(b, b->counts_fd, slot, MAP_COUNTS, n))
+	if (!counted && !read_cpus(b, b->counts_fd, slot, MAP_COUNTS, n))
 		return;
 	for (unsigned int d = 0; d < SAMPLE_DIST_COUNT; d++) {
 		t->dist[d].known = dist_known[d];
@@ -269,10 +293,12 @@ const struct conserve *bpf_source_conserve(const struct bpf_source *b)
 
 void bpf_source_read(struct bpf_source *b, uint64_t now_ns, struct sample *s)
 {
+	bool counted = read_counts(b);
+
 	rows_used(b);
 	for (unsigned int slot = SAMPLE_OTHER; slot < b->slots; slot++)
 		if (s->target[slot].used)
-			read_target(b, slot, s);
+			read_target(b, slot, counted, s);
 	check_conservation(b, now_ns);
 	read_host(b, s);
 	read_sockets(b, now_ns, s);
